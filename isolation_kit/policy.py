@@ -1,0 +1,186 @@
+"""Who may see what: the default audience per slot and channel, and the user's `[[allow]]` entries.
+
+Default deny. Every sighting is judged strictly; an `[[allow]]` entry never removes a finding, it marks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from hashlib import blake2b
+from typing import Literal
+
+from isolation_kit.finding import Direction
+from isolation_kit.scenario import Place, Slot
+from isolation_kit.target import Declaration
+from isolation_kit.trace import CHILD_CHANNELS, SINKS, Channel, Event, Planted, Sighting
+
+__all__ = ["Allow", "Policy", "audience", "crossing", "denied_to_children"]
+
+_TASK = frozenset({Slot.TASK_GOAL, Slot.TASK_INPUT, Slot.TASK_CONSTANTS})
+_CHILD_WORK = frozenset({Slot.CHILD_TEXT, Slot.CHILD_TOOL_ARGS, Slot.CHILD_TOOL_RESULT})
+_CHILD_SLOTS = _CHILD_WORK | {Slot.CHILD_ANSWER, Slot.CHILD_TOOL_NOISE}
+_PARENT = frozenset(slot for slot in Slot if slot.startswith(("user.", "parent.")))
+_CHILD_SEES = _TASK | _CHILD_WORK | {Slot.CHILD_ANSWER}
+_GOES_UP = _TASK | {Slot.CHILD_ANSWER}
+_USER_SEES = _GOES_UP | {
+    Slot.USER_CURRENT,
+    Slot.USER_EARLIER,
+    Slot.PARENT_TEXT,
+    Slot.PARENT_TOOL_ARGS,
+    Slot.PARENT_TOOL_RESULT,
+    Slot.PARENT_RETRIEVED,
+    Slot.PARENT_MEMORY,
+    Slot.PARENT_FILE,
+}
+
+_AUDIENCE: Mapping[Channel, frozenset[Slot]] = {
+    Channel.CHILD_REQUEST: _CHILD_SEES,
+    Channel.CHILD_HEADERS: frozenset(),
+    Channel.CHILD_TOOLS: frozenset(),
+    Channel.CHILD_TOOL_ARGS: _CHILD_SEES,
+    Channel.CHILD_TOOL_RESULT: _CHILD_SEES | {Slot.CHILD_TOOL_NOISE},
+    Channel.CHILD_CONTEXT: _CHILD_SEES,
+    Channel.RESULT: _GOES_UP,
+    Channel.PARENT_REQUEST: _PARENT | _GOES_UP,
+    Channel.FINAL_OUTPUT: _USER_SEES,
+    Channel.STREAM: _USER_SEES,
+    Channel.STORE: (_PARENT - {Slot.PARENT_SYSTEM, Slot.PARENT_TOOL_NOISE}) | _GOES_UP,
+    Channel.LOG: frozenset(),
+    Channel.SPAN: frozenset(),
+    Channel.ARTIFACT: _GOES_UP | {Slot.CHILD_TOOL_RESULT},
+    Channel.ENVIRONMENT: frozenset({Slot.ENVIRONMENT}),
+    Channel.PROCESS_MEMORY: frozenset(),
+}
+
+# Another person's data is wrong wherever an agent works on one person's task. The parent's own context and
+# the session store legally hold both.
+_ABOUT_ONE_SUBJECT = CHILD_CHANNELS | {Channel.RESULT}
+
+
+def audience(channel: Channel) -> frozenset[Slot]:
+    """The slots that a recipient on `channel` may see of its own user, session and delegation."""
+    return _AUDIENCE[channel]
+
+
+def denied_to_children(slots: Iterable[str]) -> frozenset[str]:
+    """Those of `slots` that no child may see: what paired runs vary."""
+    return frozenset(slots) - _CHILD_SEES - {Slot.CHILD_TOOL_NOISE}
+
+
+def crossing(
+    sighting: Sighting,
+    event: Event,
+    planted: Mapping[Place, tuple[Planted, ...]],
+    declaration: Declaration,
+    sessions: Mapping[int, str],
+) -> Direction | None:
+    """Judge one sighting strictly: the direction of the leak, or None where the default table allows it.
+
+    Args:
+        planted: by place, everyone to whom the canary was handed in this execution.
+        sessions: turn index to session name, to tell residue of an ended session.
+    """
+    place = sighting.place
+    if not sighting.live:
+        return Direction.AFTER
+    if place.user >= 0 and event.user >= 0 and place.user != event.user:
+        return Direction.ACROSS
+    if _other_subject(place, event):
+        return Direction.ACROSS
+    if place.user >= 0 and event.session and sessions.get(place.turn, event.session) != event.session:
+        return Direction.AFTER
+    if _of_another_instance(place, event, planted.get(place, ())):
+        return Direction.SIDEWAYS
+    if place.slot in _allowed_here(event, declaration):
+        return None
+    return _plain_direction(place.slot, event.channel)
+
+
+def _other_subject(place: Place, event: Event) -> bool:
+    return (
+        place.subject >= 0
+        and event.subject >= 0
+        and place.subject != event.subject
+        and event.channel in _ABOUT_ONE_SUBJECT
+    )
+
+
+def _of_another_instance(place: Place, event: Event, given: tuple[Planted, ...]) -> bool:
+    if event.channel not in CHILD_CHANNELS or event.instance < 0:
+        return False
+    if place.slot not in _TASK and place.slot not in _CHILD_SLOTS:
+        return False
+    owners = {(item.agent, item.instance) for item in given}
+    return bool(owners) and (event.agent, event.instance) not in owners
+
+
+def _allowed_here(event: Event, declaration: Declaration) -> frozenset[Slot]:
+    allowed = _AUDIENCE[event.channel]
+    if event.channel in (Channel.CHILD_REQUEST, Channel.CHILD_TOOL_ARGS):
+        agent = declaration.agents.get(event.agent)
+        if agent is None or not agent.declares_fields:
+            # Without declared fields a tool's whole reply is the child's to read.
+            return allowed | {Slot.CHILD_TOOL_NOISE}
+    if event.channel in (Channel.PARENT_REQUEST, Channel.FINAL_OUTPUT) and not declaration.direct:
+        return allowed | _CHILD_SLOTS
+    return allowed
+
+
+def _plain_direction(slot: str, channel: Channel) -> Direction:
+    if channel in SINKS:
+        return Direction.OUT
+    if slot in _CHILD_SLOTS and channel not in CHILD_CHANNELS:
+        return Direction.UP
+    return Direction.DOWN if channel in CHILD_CHANNELS else Direction.OUT
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """One declared exception: `slot` (or `field.<name>`) may be seen by `child` on `channel`.
+
+    `reason` and `owner` are for the reader of the report; after `until` the entry no longer allows.
+    """
+
+    slot: str
+    channel: str
+    child: str
+    reason: str
+    owner: str
+    until: date | None = None
+
+    @property
+    def label(self) -> str:
+        """How findings name this entry."""
+        return f"{self.slot} -> {self.channel} at {self.child} ({self.owner})"
+
+    def covers(self, what: str, channel: str, child: str) -> bool:
+        """True if it opens exactly this slot, channel and child; there are no wildcards."""
+        return (self.slot, self.channel, self.child) == (what, channel, child)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The declared exceptions as of `today`, and whether exposures (parrot puppets only) fail too."""
+
+    allow: tuple[Allow, ...] = ()
+    today: date = field(default_factory=date.today)
+    reachable: Literal["report", "deny"] = "report"
+
+    def allowed_by(self, what: str, channel: str, child: str) -> str:
+        """The label of the entry that opens this, or "" (an expired entry opens nothing)."""
+        for entry in self.allow:
+            if entry.covers(what, channel, child) and not self.expired(entry):
+                return entry.label
+        return ""
+
+    def expired(self, entry: Allow) -> bool:
+        """True if the entry's last day has passed."""
+        return entry.until is not None and self.today > entry.until
+
+    @property
+    def digest(self) -> str:
+        """8 hex digits over the exceptions, for the run block of a report."""
+        text = repr([(a.slot, a.channel, a.child, str(a.until)) for a in self.allow]) + self.reachable
+        return blake2b(text.encode(), digest_size=4).hexdigest()

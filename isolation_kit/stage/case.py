@@ -1,0 +1,249 @@
+"""The state of one running case: open turns, delegations, scripts, and whose call is whose."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from isolation_kit.scenario import Act, Delegate, Place, Scenario, TurnPlan, fill, places_in
+from isolation_kit.stage.puppet import Delegation, ModelCall, ModelReply, Puppet
+from isolation_kit.stage.recorder import Recorder, clean_headers
+from isolation_kit.target import Declaration, Turn
+from isolation_kit.trace import Channel, Lifecycle
+
+__all__ = ["CURRENT_TURN", "Case"]
+
+CURRENT_TURN: ContextVar[int] = ContextVar("isolation_kit_current_turn", default=-1)
+
+_REF = re.compile(r"\[ref:t(\d+)(?:\.c\d+)?\]")
+
+
+class Case:
+    """One execution of one Scenario against one target."""
+
+    def __init__(self, scenario: Scenario, declaration: Declaration, recorder: Recorder) -> None:
+        self.scenario = scenario
+        self.declaration = declaration
+        self.recorder = recorder
+        self.puppet = Puppet(declaration, self.fill, self._on_delegate)
+        self.open: set[int] = set()
+        self.delegations: list[Delegation] = []
+        self._root: dict[int, deque[Act]] = {}
+        self._root_replies: dict[int, deque[str]] = {}
+        self._instances: dict[str, int] = {}
+        self._static: dict[str, int] = {}
+
+    # -- texts and tokens --------------------------------------------------------------------------------
+
+    def fill(self, text: str, agent: str = "", instance: int = -1) -> str:
+        """`text` with its placeholders replaced by live canaries."""
+        return fill(text, lambda place: self.recorder.plant(place, agent, instance))
+
+    def static_place(self, slot: str, turn: int) -> Place:
+        """A fresh place for `stage.text`: the system's own, or a turn's user's."""
+        n = self._static.get(slot, 0)
+        self._static[slot] = n + 1
+        if turn < 0:
+            return Place(slot, user=-1, turn=-1, n=n)
+        return Place(slot, user=self.scenario.turns[turn].user, turn=turn, n=n)
+
+    # -- turns -------------------------------------------------------------------------------------------
+
+    def begin(self, index: int) -> Turn:
+        """Open a turn and return it as the system under test gets it, its tokens planted."""
+        plan = self.scenario.turns[index]
+        self.open.add(index)
+        self._root[index] = deque(plan.acts)
+        self._root_replies[index] = deque()
+        text = self._user_text(index, plan)
+        if self.scenario.concurrent:
+            text += f" [ref:t{index}]"
+        return Turn(index, self.scenario.users[plan.user], plan.session, text)
+
+    def end(self, index: int) -> None:
+        """Close a turn: what is left of its scripts is dropped."""
+        self.open.discard(index)
+        self._root.pop(index, None)
+        for delegation in self.delegations:
+            if delegation.turn == index and not delegation.done:
+                delegation.done = True
+                delegation.queue.clear()
+
+    def _user_text(self, index: int, plan: TurnPlan) -> str:
+        triggers = self.declaration.triggers
+        if not triggers:
+            return self.fill(plan.text)
+        parts = [self.fill(plan.text)]
+        for delegate in plan.delegations:
+            names = self.declaration.direct
+            child = names[delegate.child % len(names)]
+            if child in triggers:
+                parts.insert(0, self._trigger(index, plan, child, delegate))
+        return " ".join(part for part in parts if part)
+
+    def _trigger(self, index: int, plan: TurnPlan, child: str, delegate: Delegate) -> str:
+        """The user text that leads a rule-driven parent to `child`; a follow-up does not repeat the task."""
+        places = places_in(delegate.task)
+        follows = bool(places) and all(place.turn < index for place in places)
+        template = self.declaration.triggers[child]
+        if follows and child in self.declaration.follow_ups:
+            template = self.declaration.follow_ups[child]
+        delegation = self._start(child, index, delegate)
+        subject = self.scenario.subjects[plan.subject] if plan.subject >= 0 else ""
+        task = self.fill(delegate.task, delegation.agent, delegation.instance)
+        return template.replace("{subject}", subject).replace("{task}", task)
+
+    # -- delegations -------------------------------------------------------------------------------------
+
+    def _start(self, child: str, turn: int, plan: Delegate) -> Delegation:
+        instance = self._instances.get(child, 0)
+        self._instances[child] = instance + 1
+        delegation = Delegation.of(child, instance, turn, plan)
+        self.delegations.append(delegation)
+        for place in sorted(delegation.places):
+            self.recorder.plant(place, child, instance)
+        return delegation
+
+    def _on_delegate(self, child: str, plan: Delegate) -> str:
+        turn = CURRENT_TURN.get() if CURRENT_TURN.get() >= 0 else next(iter(self.open), -1)
+        delegation = self._start(child, turn, plan)
+        return f"[ref:t{turn}.c{delegation.instance}]" if self.scenario.concurrent else ""
+
+    def delegation_of(self, agent: str, turn: int, body: str = "") -> Delegation | None:
+        """The delegation to `agent` that a call in `turn` belongs to.
+
+        Several may be open at once (one child called twice in a step): then the one whose task is in the
+        request is meant.
+        """
+        mine = [item for item in self.delegations if item.agent == agent and item.turn == turn]
+        still = [item for item in mine if not item.done]
+        if len(still) > 1 and body:
+            for item in still:
+                tokens = [self.recorder.plant(place, agent, item.instance) for place in item.places]
+                if tokens and all(token in body for token in tokens):
+                    return item
+        return still[0] if still else (mine[-1] if mine else None)
+
+    def turn_of(self, body: str = "") -> int:
+        """The turn of the running call: by task context, by being the only open one, or by its ref."""
+        current = CURRENT_TURN.get()
+        if current in self.open:
+            return current
+        if len(self.open) == 1:
+            return next(iter(self.open))
+        refs = _REF.findall(body)
+        return int(refs[-1]) if refs and int(refs[-1]) in self.open else -1
+
+    # -- model calls -------------------------------------------------------------------------------------
+
+    def reply(self, call: ModelCall) -> ModelReply:
+        """Record a model call at its recipient and let the puppet answer it."""
+        body = _dump({"messages": call.messages})
+        turn = self.turn_of(body)
+        if call.agent not in self.declaration.agents:
+            self._record_call(call, body, turn, None)
+            self.recorder.problems.append("a model call named no declared agent")
+            return ModelReply("done")
+        if call.agent == self.declaration.root:
+            return self._root_reply(call, body, turn)
+        return self._child_reply(call, body, turn)
+
+    def _root_reply(self, call: ModelCall, body: str, turn: int) -> ModelReply:
+        self._record_call(call, body, turn, None)
+        queue = self._root.get(turn)
+        if queue is None:
+            self.recorder.problems.append("a call of the root agent could not be attributed to a turn")
+            return ModelReply("done")
+        reply, _ = self.puppet.reply(call, queue, self.scenario.root, self._root_replies[turn])
+        self._take_problems()
+        return reply
+
+    def _child_reply(self, call: ModelCall, body: str, turn: int) -> ModelReply:
+        delegation = self.delegation_of(call.agent, turn, body)
+        self._record_call(call, body, turn, delegation)
+        if delegation is None:
+            self.recorder.problems.append(f"a call of child {call.agent!r} belongs to no delegation")
+            return ModelReply("done")
+        if delegation.calls == 0:
+            self.recorder.life(Lifecycle.SPAWNED, call.agent, delegation.instance, delegation.turn)
+        delegation.calls += 1
+        reply, delegation.done = self.puppet.reply(
+            call, delegation.queue, self.scenario.child, delegation.replies, delegation.instance
+        )
+        self._take_problems()
+        return reply
+
+    def _take_problems(self) -> None:
+        self.recorder.problems += self.puppet.problems
+        self.puppet.problems.clear()
+
+    def _record_call(self, call: ModelCall, body: str, turn: int, delegation: Delegation | None) -> None:
+        root = call.agent == self.declaration.root
+        channel = Channel.PARENT_REQUEST if root else Channel.CHILD_REQUEST
+        self.record(channel, call.agent, body, turn=turn, delegation=delegation)
+        if root:
+            return
+        if call.tools:
+            self.record(Channel.CHILD_TOOLS, call.agent, _dump(call.tools), turn=turn, delegation=delegation)
+        headers = clean_headers(call.headers)
+        if headers:
+            self.record(Channel.CHILD_HEADERS, call.agent, _dump(headers), turn=turn, delegation=delegation)
+
+    # -- recording ---------------------------------------------------------------------------------------
+
+    def record(
+        self,
+        channel: Channel,
+        agent: str,
+        data: bytes | str,
+        *,
+        turn: int | None = None,
+        delegation: Delegation | None = None,
+        tool: str = "",
+    ) -> None:
+        """Append an event with everything that is known about whose it is."""
+        if turn is None:
+            turn = self.turn_of()
+        if delegation is None and turn >= 0 and agent != self.declaration.root:
+            delegation = self.delegation_of(agent, turn)
+        plan = self.scenario.turns[turn] if turn >= 0 else None
+        self.recorder.record(
+            channel,
+            agent,
+            data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"),
+            instance=delegation.instance if delegation else -1,
+            user=plan.user if plan else -1,
+            session=plan.session if plan else "",
+            turn=turn,
+            subject=plan.subject if plan else -1,
+            tool=tool,
+        )
+
+    def tool_reply(self, name: str, agent: str, query: str) -> str:
+        """The scripted reply of a tool, with arguments and raw result recorded."""
+        turn = self.turn_of(query)
+        child = agent != self.declaration.root
+        delegation = self.delegation_of(agent, turn) if child else None
+        if child:
+            self.record(Channel.CHILD_TOOL_ARGS, agent, query, turn=turn, delegation=delegation, tool=name)
+        queue = delegation.replies if delegation else self._root_replies.get(turn, deque())
+        reply = self.fill(
+            queue.popleft() if queue else "{}",
+            agent if child else "",
+            delegation.instance if delegation else -1,
+        )
+        if child:
+            self.record(Channel.CHILD_TOOL_RESULT, agent, reply, turn=turn, delegation=delegation, tool=name)
+        return reply
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable)
+
+
+def _jsonable(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else str(value)

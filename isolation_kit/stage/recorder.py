@@ -1,0 +1,174 @@
+"""The record of one execution: events as they happen, canaries as they are handed out, sightings after."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from isolation_kit.canary import Canary, Mint
+from isolation_kit.detect.scan import Hit, Pool, scan
+from isolation_kit.scenario import Place, Scenario
+from isolation_kit.trace import Channel, Event, Life, Lifecycle, Planted, Pollution, Sighting, Trace
+
+__all__ = ["Ledger", "Recorder", "clean_headers"]
+
+_CREDENTIALS = frozenset(
+    {
+        "authorization",
+        "proxy-authorization",
+        "x-api-key",
+        "api-key",
+        "x-goog-api-key",
+        "cookie",
+        "set-cookie",
+    }
+)
+
+
+def clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """`headers` without credentials: those are dropped before anything is stored."""
+    return {name.lower(): value for name, value in headers.items() if name.lower() not in _CREDENTIALS}
+
+
+class Ledger:
+    """Every canary of a campaign: who owns it. Keeps the newest `keep` executions for residue.
+
+    Args:
+        seed: the run's seed; same seed, same tokens.
+        keep: how many executions' canaries stay known.
+    """
+
+    def __init__(self, seed: int, keep: int = 4000) -> None:
+        self.mint = Mint(seed)
+        self.pool = Pool(self.mint.prefix)
+        self._owners: dict[str, Canary] = {}
+        self._by_case: OrderedDict[tuple[str, tuple[tuple[str, int], ...]], dict[Place, Canary]] = (
+            OrderedDict()
+        )
+        self._keep = keep
+
+    def issue(self, scenario: Scenario, case: str, place: Place) -> Canary:
+        """The canary of `place` in this case and variant, minted at first use."""
+        key = (case, scenario.variant)
+        issued = self._by_case.get(key)
+        if issued is None:
+            issued = self._by_case[key] = {}
+            self._forget()
+        canary = issued.get(place)
+        if canary is None:
+            canary = issued[place] = self.mint.mint(case, place, scenario.variant_of(place.slot))
+            self._owners[canary.token] = canary
+            self.pool.add(canary.token)
+        return canary
+
+    def owner(self, token: str) -> Canary | None:
+        """The canary that has this token, if the campaign issued it."""
+        return self._owners.get(token)
+
+    def _forget(self) -> None:
+        while len(self._by_case) > self._keep:
+            _, old = self._by_case.popitem(last=False)
+            for canary in old.values():
+                self._owners.pop(canary.token, None)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Collects one execution. Appending is all that happens while the target runs; scanning comes after."""
+
+    ledger: Ledger
+    scenario: Scenario
+    case: str
+    events: list[Event] = field(default_factory=list)
+    lives: list[Life] = field(default_factory=list)
+    planted: list[Planted] = field(default_factory=list)
+    pollution: list[Pollution] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    responses: int = 0
+    refused: str = ""
+    _seq: itertools.count[int] = field(default_factory=itertools.count)
+    _given: set[tuple[Place, str, int]] = field(default_factory=set)
+
+    def plant(self, place: Place, agent: str = "", instance: int = -1) -> str:
+        """Hand out the canary of `place`: from now on it is live."""
+        token = self.ledger.issue(self.scenario, self.case, place).token
+        key = (place, agent, instance)
+        if key not in self._given:
+            self._given.add(key)
+            self.planted.append(Planted(next(self._seq), place, token, agent, instance))
+        return token
+
+    def record(
+        self,
+        channel: Channel,
+        agent: str,
+        data: bytes,
+        *,
+        instance: int = -1,
+        user: int = -1,
+        session: str = "",
+        turn: int = -1,
+        subject: int = -1,
+        tool: str = "",
+    ) -> None:
+        """Append one event."""
+        self.events.append(
+            Event(next(self._seq), channel, agent, data, instance, user, session, turn, subject, tool)
+        )
+
+    def life(self, kind: Lifecycle, agent: str, instance: int, turn: int, detail: str = "") -> None:
+        """Append one lifecycle event."""
+        self.lives.append(Life(next(self._seq), kind, agent, instance, turn, detail))
+
+    def trace(self, answered: tuple[bool, ...] = (), error: str = "") -> Trace:
+        """The finished Trace, with every canary of the campaign looked for in every event."""
+        sightings: list[Sighting] = []
+        unscanned = 0
+        live: dict[str, int] = {}
+        for item in self.planted:
+            live.setdefault(item.token, item.seq)
+        cache: dict[bytes, tuple[tuple[Hit, ...], int]] = {}
+        for event in self.events:
+            known = cache.get(event.data)
+            if known is None:
+                result = scan(event.data, self.ledger.pool)
+                known = cache[event.data] = (result.hits, result.unscanned)
+            unscanned += known[1]
+            sightings += self._sightings(event, known[0], live)
+        return Trace(
+            case=self.case,
+            events=tuple(self.events),
+            lives=tuple(self.lives),
+            planted=tuple(self.planted),
+            sightings=tuple(sightings),
+            pollution=tuple(self.pollution),
+            task_responses=self.responses,
+            answered=answered,
+            refused=self.refused,
+            error=error,
+            problems=tuple(dict.fromkeys(self.problems)),
+            unscanned=unscanned,
+        )
+
+    def _sightings(self, event: Event, hits: tuple[Hit, ...], live: Mapping[str, int]) -> list[Sighting]:
+        out = []
+        for hit in hits:
+            canary = self.ledger.owner(hit.token)
+            if canary is None:
+                continue
+            since = live.get(hit.token)
+            out.append(
+                Sighting(
+                    seq=event.seq,
+                    place=canary.place,
+                    case=canary.case,
+                    variant=canary.variant,
+                    form=str(hit.form),
+                    tier=str(hit.tier),
+                    live=since is not None and since < event.seq,
+                    digest=canary.digest,
+                )
+            )
+        return out

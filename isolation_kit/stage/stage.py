@@ -1,0 +1,218 @@
+"""The Stage: what a target gets to build its system with. It hands out canaries and records what is seen."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from isolation_kit.errors import TargetRefused, UsageError
+from isolation_kit.scenario import Limits, check_slot
+from isolation_kit.stage.case import CURRENT_TURN, Case
+from isolation_kit.stage.puppet import ModelCall, ModelReply
+from isolation_kit.target import Turn
+from isolation_kit.trace import Channel, Lifecycle, Pollution
+
+__all__ = ["PuppetModel", "Stage"]
+
+
+class PuppetModel:
+    """The scripted model of one agent, in process."""
+
+    def __init__(self, stage: Stage, agent: str) -> None:
+        self._stage = stage
+        self._agent = agent
+
+    async def reply(self, call: ModelCall) -> ModelReply:
+        """Answer a call of this agent; the call is recorded at its recipient."""
+        return self._stage.case.reply(call)
+
+
+class Stage:
+    """Handed to a target's factory. Everything that the target needs from the kit is here.
+
+    Attributes:
+        case: the running case; swapped under a target that stays up for a campaign.
+        base_url: an OpenAI-compatible endpoint on 127.0.0.1 that belongs to the puppets.
+    """
+
+    def __init__(self, endpoint: Callable[[Stage], str], run_id: str = "r0") -> None:
+        self._case: Case | None = None
+        self._endpoint = endpoint
+        self._run_id = run_id
+        self._workdir: tempfile.TemporaryDirectory[str] | None = None
+        self._ids: dict[str, int] = {}
+        self._ticks = 0
+
+    # -- the running case --------------------------------------------------------------------------------
+
+    @property
+    def case(self) -> Case:
+        """The running case.
+
+        Raises:
+            UsageError: outside a case.
+        """
+        if self._case is None:
+            raise UsageError(
+                "the stage is used outside a case; build the system inside the @target generator and use the "
+                "stage between its start and its end"
+            )
+        return self._case
+
+    def enter(self, case: Case) -> None:
+        """Make `case` the running one."""
+        self._case = case
+        self._ids.clear()
+        self._ticks = 0
+
+    def close(self) -> None:
+        """Remove the work folder."""
+        if self._workdir is not None:
+            self._workdir.cleanup()
+            self._workdir = None
+
+    # -- models ------------------------------------------------------------------------------------------
+
+    def model(self, agent: str) -> PuppetModel:
+        """The scripted model of `agent`, for systems that take a callable."""
+        return PuppetModel(self, agent)
+
+    def model_name(self, agent: str) -> str:
+        """A model name that tells the endpoint which agent asks: pass it to the framework."""
+        return f"{self._run_id}~{agent}"
+
+    def reply(self, call: ModelCall) -> ModelReply:
+        """What the endpoint calls for each HTTP model request."""
+        return self.case.reply(call)
+
+    @property
+    def base_url(self) -> str:
+        """The endpoint's address, for example `http://127.0.0.1:49152/r0/v1`; started at first use."""
+        return self._endpoint(self)
+
+    @property
+    def run_id(self) -> str:
+        """Stands in the endpoint's path and the model names, never in a body's text."""
+        return self._run_id
+
+    # -- planting ----------------------------------------------------------------------------------------
+
+    def text(self, slot: str, around: str = "", *, turn: Turn | None = None) -> str:
+        """`around` plus a planted canary of `slot`; with `turn`, one that belongs to that turn's user.
+
+        Raises:
+            UsageError: for an unknown slot.
+        """
+        place = self.case.static_place(check_slot(slot), turn.index if turn else -1)
+        token = self.case.recorder.plant(place)
+        return f"{around} [{token}]" if around else token
+
+    def tool(self, name: str, agent: str) -> Callable[[str], Awaitable[str]]:
+        """A tool of `agent` with scripted replies; arguments and raw results are recorded."""
+
+        async def call(query: str) -> str:
+            return self.case.tool_reply(name, agent, query)
+
+        call.__name__ = name
+        call.__qualname__ = name
+        call.__doc__ = f"Look something up with {name}."
+        return call
+
+    # -- recording ---------------------------------------------------------------------------------------
+
+    def record(self, channel: str, agent: str, data: bytes | str, *, tool: str = "", key: str = "") -> None:
+        """Record what reached `agent` on a channel that only the target can see.
+
+        Raises:
+            UsageError: for an unknown channel or agent.
+        """
+        try:
+            known = Channel(channel)
+        except ValueError:
+            raise UsageError(
+                f"stage.record got the unknown channel {channel[:40]!r}; allowed: {', '.join(Channel)}"
+            ) from None
+        if agent not in self.case.declaration.agents:
+            raise UsageError(
+                f"stage.record got the unknown agent {agent[:40]!r}; declared: "
+                f"{', '.join(self.case.declaration.agents)}"
+            )
+        self.case.record(known, agent, data, tool=tool or key)
+
+    def spawned(self, agent: str) -> None:
+        """An instance of `agent` was made."""
+        self._life(Lifecycle.SPAWNED, agent)
+
+    def ended(self, agent: str) -> None:
+        """An instance of `agent` is gone."""
+        self._life(Lifecycle.ENDED, agent)
+
+    def refused(self, agent: str, reason: str) -> None:
+        """`agent` refused a malformed or too long input cleanly; `reason` must not hold the input."""
+        self._life(Lifecycle.REFUSED, agent, reason)
+
+    def refuse(self, reason: str) -> None:
+        """The whole system refuses this hostile input.
+
+        Raises:
+            TargetRefused: always.
+        """
+        raise TargetRefused(reason)
+
+    def _life(self, kind: Lifecycle, agent: str, detail: str = "") -> None:
+        turn = self.case.turn_of()
+        delegation = self.case.delegation_of(agent, turn)
+        self.case.recorder.life(kind, agent, delegation.instance if delegation else -1, turn, detail)
+
+    def polluted(
+        self, *, task: str, path: str, kind: str, length: int, digest: str, source_tool: str = ""
+    ) -> None:
+        """POLLUTION_DETECTED: the target's own bridge dropped an undeclared field."""
+        self.case.recorder.pollution.append(Pollution(task, path, kind, length, digest, source_tool))
+
+    def responded(self) -> None:
+        """A TaskResponse went up: the denominator of the pollution rate."""
+        self.case.recorder.responses += 1
+
+    # -- surroundings ------------------------------------------------------------------------------------
+
+    @property
+    def limits(self) -> Limits:
+        """The scaled limits of the running case."""
+        return self.case.scenario.limits
+
+    @property
+    def workdir(self) -> Path:
+        """A folder of this case's own, removed afterwards."""
+        if self._workdir is None:
+            self._workdir = tempfile.TemporaryDirectory(prefix="isolation-kit-")
+        return Path(self._workdir.name)
+
+    def ids(self, prefix: str = "id") -> str:
+        """Deterministic ids: the same case gives the same ids in the same order."""
+        number = self._ids.get(prefix, 0) + 1
+        self._ids[prefix] = number
+        return f"{prefix}_{number:08d}"
+
+    def clock(self) -> float:
+        """Deterministic seconds: one more at each call."""
+        self._ticks += 1
+        return float(self._ticks)
+
+
+class LogTap(logging.Handler):
+    """Records what the system logs, under the levels that it configured itself."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.NOTSET)
+        self.case: Case | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Record one log line, attributed to the turn that is running."""
+        case = self.case
+        if case is None or (CURRENT_TURN.get() < 0 and record.name != "isolation_kit.probe"):
+            return
+        agent = getattr(record, "agent", case.declaration.root)
+        case.record(Channel.LOG, agent, self.format(record))

@@ -1,0 +1,221 @@
+"""What was seen in one execution: events, lifecycle, planted canaries and where they were sighted. Pure data.
+
+A Trace lives in memory. Its JSON form holds raw bytes and is written only under `--isolation-reveal` (0600).
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from isolation_kit.scenario import Place
+
+__all__ = [
+    "CHILD_CHANNELS",
+    "SINKS",
+    "Channel",
+    "Event",
+    "Life",
+    "Lifecycle",
+    "Planted",
+    "Pollution",
+    "Sighting",
+    "Trace",
+]
+
+
+class Channel(StrEnum):
+    """Where something can be seen."""
+
+    CHILD_REQUEST = "child.request"
+    CHILD_HEADERS = "child.headers"
+    CHILD_TOOLS = "child.tools"
+    CHILD_TOOL_ARGS = "child.tool.args"
+    CHILD_TOOL_RESULT = "child.tool.result"
+    CHILD_CONTEXT = "child.context"
+    RESULT = "result"
+    PARENT_REQUEST = "parent.request"
+    FINAL_OUTPUT = "final.output"
+    STREAM = "stream"
+    STORE = "store"
+    LOG = "log"
+    SPAN = "span"
+    ARTIFACT = "artifact"
+    ENVIRONMENT = "environment"
+    PROCESS_MEMORY = "process.memory"
+
+    @property
+    def agentleak(self) -> str:
+        """The AgentLeak channel code for interchange (github.com/Privatris/AgentLeak)."""
+        return _AGENTLEAK[self]
+
+
+_AGENTLEAK: Mapping[Channel, str] = {
+    Channel.FINAL_OUTPUT: "C1",
+    Channel.STREAM: "C1",
+    Channel.CHILD_REQUEST: "C2",
+    Channel.CHILD_HEADERS: "C2",
+    Channel.CHILD_TOOLS: "C2",
+    Channel.RESULT: "C2",
+    Channel.PARENT_REQUEST: "C2",
+    Channel.CHILD_TOOL_ARGS: "C3",
+    Channel.CHILD_TOOL_RESULT: "C4",
+    Channel.CHILD_CONTEXT: "C5",
+    Channel.STORE: "C5",
+    Channel.PROCESS_MEMORY: "C5",
+    Channel.LOG: "C6",
+    Channel.SPAN: "C6",
+    Channel.ENVIRONMENT: "C6",
+    Channel.ARTIFACT: "C7",
+}
+
+CHILD_CHANNELS = frozenset(channel for channel in Channel if channel.startswith("child."))
+SINKS = frozenset(
+    {
+        Channel.STORE,
+        Channel.LOG,
+        Channel.SPAN,
+        Channel.ARTIFACT,
+        Channel.ENVIRONMENT,
+        Channel.PROCESS_MEMORY,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Bytes that reached `agent` (instance number, per case) on `channel`, in a user's session and turn.
+
+    `tool` names the tool where one was involved, `key` the record of a store; -1 stands for none.
+    """
+
+    seq: int
+    channel: Channel
+    agent: str
+    data: bytes = field(repr=False)
+    instance: int = -1
+    user: int = -1
+    session: str = ""
+    turn: int = -1
+    subject: int = -1
+    tool: str = ""
+
+
+class Lifecycle(StrEnum):
+    """What happened to an agent instance or a session."""
+
+    SPAWNED = "spawned"
+    ENDED = "ended"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One lifecycle event of an agent instance."""
+
+    seq: int
+    kind: Lifecycle
+    agent: str
+    instance: int
+    turn: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A canary that was really handed out, live from `seq` on; `agent`/`instance`: whom it was given to."""
+
+    seq: int
+    place: Place
+    token: str = field(repr=False)
+    agent: str = ""
+    instance: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A canary found in the event `seq`: which one, in what form, how surely, and whether it was live here.
+
+    `case` and `variant` tell the execution that minted it; `live` is False if this execution had not handed
+    it out yet, so that it can only be residue of an earlier one.
+    """
+
+    seq: int
+    place: Place
+    case: str
+    variant: int
+    form: str
+    tier: str
+    live: bool
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pollution:
+    """POLLUTION_DETECTED: an undeclared field that the target's own bridge dropped; never its value."""
+
+    task: str
+    path: str
+    kind: str
+    length: int
+    digest: str
+    source_tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything seen in one execution of one case."""
+
+    case: str
+    events: tuple[Event, ...] = ()
+    lives: tuple[Life, ...] = ()
+    planted: tuple[Planted, ...] = ()
+    sightings: tuple[Sighting, ...] = ()
+    pollution: tuple[Pollution, ...] = ()
+    task_responses: int = 0
+    answered: tuple[bool, ...] = ()
+    refused: str = ""
+    error: str = ""
+    problems: tuple[str, ...] = ()
+    unscanned: int = 0
+
+    def seen(self, channel: Channel | str) -> tuple[Event, ...]:
+        """The events of one channel in order."""
+        return tuple(event for event in self.events if event.channel == channel)
+
+    def view(self, agent: str, channels: Iterable[Channel] = CHILD_CHANNELS) -> tuple[Event, ...]:
+        """One recipient's events on `channels`, in its own order."""
+        wanted = frozenset(channels)
+        return tuple(event for event in self.events if event.agent == agent and event.channel in wanted)
+
+    def to_json(self) -> str:
+        """JSON with raw bytes in base64: holds tokens, so only `--isolation-reveal` writes it."""
+        raw = asdict(self)
+        for event in raw["events"]:
+            event["data"] = b64encode(event["data"]).decode()
+        return json.dumps(raw, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Trace:
+        """Read what `to_json` wrote."""
+        raw: dict[str, Any] = json.loads(text)
+        raw["events"] = tuple(
+            Event(**{**e, "channel": Channel(e["channel"]), "data": b64decode(e["data"])})
+            for e in raw["events"]
+        )
+        raw["lives"] = tuple(Life(**{**item, "kind": Lifecycle(item["kind"])}) for item in raw["lives"])
+        raw["planted"] = tuple(
+            Planted(**{**item, "place": Place(**item["place"])}) for item in raw["planted"]
+        )
+        raw["sightings"] = tuple(
+            Sighting(**{**item, "place": Place(**item["place"])}) for item in raw["sightings"]
+        )
+        raw["pollution"] = tuple(Pollution(**item) for item in raw["pollution"])
+        raw["answered"] = tuple(raw["answered"])
+        raw["problems"] = tuple(raw["problems"])
+        return cls(**raw)
