@@ -1,0 +1,298 @@
+"""Counts leaks as fingerprints: associative counters over cases, blocks, shards and days.
+
+A case counts once per fingerprint. `n` is the number of cases in which an oracle able to see it concluded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from isolation_kit.finding import Finding, Fingerprint, Judgement, Mode, Verdict, worst
+
+__all__ = ["CaseOutcome", "Hits", "Tally", "effective_interval", "wilson"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """What came out of one case: its place in the item, its judgements, and the target's own counters."""
+
+    block: int
+    index: int
+    digest: str
+    mode: Mode
+    judgements: tuple[Judgement, ...]
+    executions: int = 1
+    refused: bool = False
+    pollution: tuple[tuple[str, str], ...] = ()
+    task_responses: int = 0
+    planted: frozenset[str] = frozenset()
+    channels: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings of all oracles."""
+        return tuple(finding for judgement in self.judgements for finding in judgement.findings)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The first of LEAK, LOSS, ERROR, INCONCLUSIVE, PASS over the oracles that applied."""
+        return worst(judgement.verdict for judgement in self.judgements if judgement.applicable)
+
+
+@dataclass(slots=True)
+class Hits:
+    """All that is counted of one fingerprint in one mode."""
+
+    blocks: Counter[int] = field(default_factory=Counter)
+    oracles: Counter[str] = field(default_factory=Counter)
+    forms: Counter[str] = field(default_factory=Counter)
+    source_tools: Counter[str] = field(default_factory=Counter)
+    tiers: Counter[str] = field(default_factory=Counter)
+    allowed_by: str = ""
+    first: tuple[int, int, str] = (1 << 30, 0, "")
+    first_execution: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of cases that show it."""
+        return sum(self.blocks.values())
+
+    def add(self, findings: list[Finding], where: tuple[int, int, str], execution: int) -> None:
+        """Count one case that shows this fingerprint."""
+        self.blocks[where[0]] += 1
+        for name in sorted({finding.oracle for finding in findings}):
+            self.oracles[name] += 1
+        for name in sorted({finding.form for finding in findings}):
+            self.forms[name] += 1
+        for name in sorted({finding.source_tool for finding in findings if finding.source_tool}):
+            self.source_tools[name] += 1
+        for name in sorted({finding.tier for finding in findings}):
+            self.tiers[name] += 1
+        self.allowed_by = self.allowed_by or findings[0].allowed_by
+        if where < self.first:
+            self.first, self.first_execution = where, execution
+
+    def merge(self, other: Hits) -> Hits:
+        """The sum of both; associative and commutative."""
+        first = min((self.first, self.first_execution), (other.first, other.first_execution))
+        return Hits(
+            self.blocks + other.blocks,
+            self.oracles + other.oracles,
+            self.forms + other.forms,
+            self.source_tools + other.source_tools,
+            self.tiers + other.tiers,
+            max(self.allowed_by, other.allowed_by),
+            *first,
+        )
+
+
+Key = tuple[Fingerprint, Verdict, Mode]
+
+
+@dataclass(slots=True)
+class Tally:
+    """The counters of one item (target x family)."""
+
+    cases: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    oracles: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    hits: dict[Key, Hits] = field(default_factory=dict)
+    able: Counter[tuple[str, str]] = field(default_factory=Counter)
+    planted: Counter[str] = field(default_factory=Counter)
+    channels: Counter[tuple[str, str]] = field(default_factory=Counter)
+    pollution: Counter[tuple[str, str]] = field(default_factory=Counter)
+    task_responses: int = 0
+    refused: int = 0
+    executions: int = 0
+    block_sizes: Counter[tuple[int, str]] = field(default_factory=Counter)
+
+    def add(self, outcome: CaseOutcome) -> None:
+        """Count one case."""
+        mode = str(outcome.mode)
+        self.cases[mode] += 1
+        self.block_sizes[outcome.block, mode] += 1
+        self.verdicts[outcome.verdict] += 1
+        self.executions += outcome.executions
+        self.refused += outcome.refused
+        self.task_responses += outcome.task_responses
+        self.planted.update(outcome.planted)
+        self.channels.update(outcome.channels)
+        self.pollution.update(outcome.pollution)
+        for judgement in outcome.judgements:
+            status = str(judgement.verdict) if judgement.applicable else "not applicable"
+            self.oracles[judgement.oracle, status] += 1
+            if judgement.reason:
+                self.reasons[judgement.oracle, judgement.reason] += 1
+            if judgement.applicable and judgement.verdict not in (Verdict.ERROR, Verdict.INCONCLUSIVE):
+                self.able[judgement.oracle, mode] += 1
+        where = (outcome.block, outcome.index, outcome.digest)
+        for key, findings in _grouped(outcome.findings).items():
+            self.hits.setdefault(key, Hits()).add(findings, where, self.executions)
+
+    def merge(self, other: Tally) -> Tally:
+        """The sum of both: shards, workers and days add up in any order."""
+        hits = {
+            key: self.hits.get(key, Hits()).merge(other.hits.get(key, Hits()))
+            for key in sorted({*self.hits, *other.hits})
+        }
+        return Tally(
+            self.cases + other.cases,
+            self.verdicts + other.verdicts,
+            self.oracles + other.oracles,
+            self.reasons + other.reasons,
+            hits,
+            self.able + other.able,
+            self.planted + other.planted,
+            self.channels + other.channels,
+            self.pollution + other.pollution,
+            self.task_responses + other.task_responses,
+            self.refused + other.refused,
+            self.executions + other.executions,
+            self.block_sizes + other.block_sizes,
+        )
+
+    @property
+    def n(self) -> int:
+        """All cases."""
+        return sum(self.cases.values())
+
+    def n_able(self, key: Key) -> int:
+        """In how many cases of the key's mode one of the oracles that found it concluded."""
+        hits = self.hits[key]
+        return max((self.able[oracle, str(key[2])] for oracle in hits.oracles), default=0)
+
+    def interval(self, key: Key) -> tuple[float, float]:
+        """The 95 % interval of the key's share, on an effective n."""
+        hits, mode = self.hits[key], str(key[2])
+        blocks = [
+            (hits.blocks[block], size)
+            for (block, kind), size in sorted(self.block_sizes.items())
+            if kind == mode
+        ]
+        return effective_interval(hits.count, self.n_able(key), blocks)
+
+    def to_json(self) -> str:
+        """Canonical JSON: counters as sorted lists of [key, count]."""
+        return json.dumps(_dump(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Tally:
+        """Read what `to_json` wrote."""
+        return _load(json.loads(text))
+
+
+def _grouped(findings: Iterable[Finding]) -> dict[Key, list[Finding]]:
+    groups: dict[Key, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.fingerprint, finding.kind, finding.mode), []).append(finding)
+    return groups
+
+
+def wilson(count: float, n: float, z: float = 1.96) -> tuple[float, float]:
+    """The Wilson score interval of a share (E. B. Wilson, 1927); (0, 1) where n is 0."""
+    if n <= 0:
+        return 0.0, 1.0
+    share = count / n
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def effective_interval(
+    count: int, n: int, blocks: Iterable[tuple[int, int]], zero_effect: float = 4.0
+) -> tuple[float, float]:
+    """Wilson on an effective n: generated cases of one block resemble each other.
+
+    Args:
+        blocks: (hits, cases) per block of one seed; their variance over the binomial one is the design
+            effect, never taken below 1.
+        zero_effect: the design effect assumed where nothing was hit.
+    """
+    if n <= 0:
+        return 0.0, 1.0
+    if count <= 0 or count >= n:
+        return wilson(count / zero_effect, n / zero_effect)
+    share = count / n
+    usable = [(hit, size) for hit, size in blocks if size]
+    effect = 1.0
+    if len(usable) > 1:
+        between = sum(size * (hit / size - share) ** 2 for hit, size in usable) / (len(usable) - 1)
+        effect = max(1.0, between / (share * (1 - share)))
+    return wilson(count / effect, n / effect)
+
+
+def _dump(tally: Tally) -> dict[str, Any]:
+    def pairs(counter: Mapping[Any, int]) -> list[Any]:
+        return sorted([list(key) if isinstance(key, tuple) else key, count] for key, count in counter.items())
+
+    out: dict[str, Any] = {
+        name: pairs(getattr(tally, name))
+        for name in (
+            *("cases", "verdicts", "oracles", "reasons", "able", "planted", "channels", "pollution"),
+            "block_sizes",
+        )
+    }
+    out |= {
+        "task_responses": tally.task_responses,
+        "refused": tally.refused,
+        "executions": tally.executions,
+        "hits": [
+            {
+                "fingerprint": [key.target, key.edge, key.what, key.channel, key.direction],
+                "kind": str(kind),
+                "mode": str(mode),
+                **{
+                    name: pairs(getattr(hits, name))
+                    for name in ("blocks", "oracles", "forms", "source_tools", "tiers")
+                },
+                "allowed_by": hits.allowed_by,
+                "first": list(hits.first),
+                "first_execution": hits.first_execution,
+            }
+            for (key, kind, mode), hits in sorted(tally.hits.items(), key=lambda item: item[0])
+        ],
+    }
+    return out
+
+
+def _load(raw: Mapping[str, Any]) -> Tally:
+    def counter(value: list[Any]) -> Counter[Any]:
+        return Counter({tuple(key) if isinstance(key, list) else key: count for key, count in value})
+
+    hits = {
+        (Fingerprint(*item["fingerprint"]), Verdict(item["kind"]), Mode(item["mode"])): Hits(
+            blocks=counter(item["blocks"]),
+            oracles=counter(item["oracles"]),
+            forms=counter(item["forms"]),
+            source_tools=counter(item["source_tools"]),
+            tiers=counter(item["tiers"]),
+            allowed_by=item["allowed_by"],
+            first=(item["first"][0], item["first"][1], item["first"][2]),
+            first_execution=item["first_execution"],
+        )
+        for item in raw["hits"]
+    }
+    names = (
+        "cases",
+        "verdicts",
+        "oracles",
+        "reasons",
+        "able",
+        "planted",
+        "channels",
+        "pollution",
+        "block_sizes",
+    )
+    return Tally(
+        **{name: counter(raw[name]) for name in names},
+        hits=hits,
+        task_responses=raw["task_responses"],
+        refused=raw["refused"],
+        executions=raw["executions"],
+    )
