@@ -21,7 +21,7 @@ from typing import Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
 
 from isolation_kit.errors import ContentError, UsageError
-from isolation_kit.scenario import check_slot
+from isolation_kit.scenario import Slot, check_slot
 
 __all__ = [
     "TOKEN",
@@ -297,7 +297,7 @@ _ID = _shaped(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", "lower case letters, digits, '-' a
 _LINK = _shaped(
     r"(?:https://\S+)?", "an https address, or '' if there is none", "https://example.org/issues/1"
 )
-_SLOT = _Rule("a slot of the kit, or a name of your own under 'x.'", "'user.earlier'", _is_slot)
+_SLOT = _Rule(f"{', '.join(Slot)}, or a name of your own under 'x.'", "'user.earlier'", _is_slot)
 _SOURCE = _text("article 000 section 4.7")
 _PAIR = _any("a table with the keys en and zh", '{ en = "Trace ids", zh = "追踪号" }')
 _LONG = 100_000

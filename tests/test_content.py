@@ -159,19 +159,18 @@ def test_examples_agree_with_the_default_audience(attack: Attack) -> None:
         assert example.counts == (TOKEN in example.text and denied), example.why
 
 
+@each_attack
+def test_an_attack_can_stand_alone_in_both_languages(attack: Attack) -> None:
+    """A generator finds user text, a task, a tool reply and an answer in Chinese and in English."""
+    for slot in ("user.current", "task.goal", "child.tool.result", "child.answer"):
+        assert {"zh", "en"} <= {c.language for c in attack.carriers if c.slot == slot}, slot
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_each_family_can_delegate_in_both_languages(family: str) -> None:
-    """A generator finds a task, an answer or tool reply, and user text in Chinese and in English."""
-    carriers = [c for attack in ATTACKS if attack.family == family for c in attack.carriers]
-    for slot in (
-        "user.current",
-        "user.earlier",
-        "task.goal",
-        "task.input",
-        "child.answer",
-        "child.tool.result",
-    ):
-        assert {"zh", "en"} <= {c.language for c in carriers if c.slot == slot}, slot
+def test_a_family_reaches_the_denied_slots(family: str) -> None:
+    """History, the parent's own words or state, and tool replies of the parent are planted in each family."""
+    slots = {c.slot for attack in ATTACKS if attack.family == family for c in attack.carriers}
+    assert {"user.earlier", "parent.text", "parent.state", "parent.tool.result"} <= slots
 
 
 def test_overflow_covers_all_sizes_densities_and_twists() -> None:
@@ -240,6 +239,31 @@ def test_the_filter_rule_drops_only_what_the_class_names(entry: FingerprintClass
         found = classify(name, CLASSES)
         assert found is not None, name
         assert found.id == entry.id, name
+
+
+VALUES = {
+    "trace_id": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    "debug_info": "【DEBUG:trace_id=abc123,env=prod】",
+    "http_status": "HTTP/1.1 502 Bad Gateway",
+    "http_headers": "X-Forwarded-For: 10.0.0.7",
+    "stack_trace": "Traceback (most recent call last):\n  File",
+    "sql": "SELECT amount FROM t_bill WHERE id = 1",
+    "internal_error_code": "ORA-00942",
+    "timestamp": "2024-05-01T08:00:00+08:00",
+    "session_id": "sess_7f2a",
+    "credentials": "Bearer abcdefgh.12345678",
+    "log_lines": "2024-05-01 08:00:01,123 INFO billing.client ok",
+    "system_prompt": "你是一名账单助手，只回答账单问题",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), VALUES.items(), ids=VALUES.keys())
+def test_a_value_shape_is_of_one_class_only(name: str, value: str) -> None:
+    """A typical value has its class's shape and no other; plain data has none."""
+    shaped = {entry.id for entry in CLASSES for pattern in entry.values if re.match(pattern, value)}
+    assert shaped == {name}
+    for plain in ("129.5", "2024-05-01", "张伟的账单最便宜吗", "Broadband, 300 Mbit/s", ""):
+        assert not any(re.match(pattern, plain) for entry in CLASSES for pattern in entry.values)
 
 
 @each_class
