@@ -1,0 +1,80 @@
+"""One delegation from brief to result: down over the bridge, a child's whole life, up over the bridge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from isolation_kit.errors import StrictJSONError
+from isolation_kit.runtime.bridge import (
+    BridgeError,
+    TaskRequest,
+    decode_request,
+    encode_request,
+    encode_result,
+)
+from isolation_kit.runtime.brief import BriefError, checked_brief
+from isolation_kit.runtime.child import ChildSpec, run_child
+from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.parts import ParentScope
+from isolation_kit.runtime.result import Status, SubAgentResult
+from isolation_kit.runtime.wiring import Runtime
+
+__all__ = ["delegate"]
+
+
+async def delegate(
+    runtime: Runtime, scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str]
+) -> SubAgentResult:
+    """Hand a task to a fresh child and return its result. Whatever fails in it comes back as a reason."""
+    try:
+        brief = checked_brief(
+            runtime.parts.write_brief(scope, spec, inputs, runtime.digest), runtime.limits.window
+        )
+    except BriefError as error:
+        runtime.hooks.refused(spec.name, str(error))
+        return SubAgentResult("", Status.REFUSED, errors=("brief_refused",))
+    down = encode_request(TaskRequest(spec.name, brief, runtime.limits.timeout_ms))
+    runtime.hooks.context_crossed(spec.name, "down", down)
+    up = await _live(runtime, scope, spec, down)
+    runtime.hooks.context_crossed(spec.name, "up", up)
+    return _accepted(runtime, spec, brief.task_id, up)
+
+
+async def _live(runtime: Runtime, scope: ParentScope, spec: ChildSpec, down: bytes) -> bytes:
+    """The child's side: it knows the bytes that came down. (`scope` is only passed on to the seams.)"""
+    request, dropped = decode_request(down, spec.request_fields, spec.outputs, runtime.digest)
+    brief = request.brief
+    _report(runtime, spec.name, brief.task_id, dropped)
+    child = runtime.parts.new_child(spec)
+    context = runtime.parts.child_context(brief, scope)
+    headers = runtime.parts.child_headers(brief, scope)
+    runtime.hooks.context_born(spec.name, brief, context)
+    try:
+        async with asyncio.timeout(request.timeout_ms / 1000):
+            result = await run_child(runtime, child, brief, context, headers)
+    except TimeoutError:
+        result = SubAgentResult(brief.task_id, Status.TIMEOUT, errors=("timeout",))
+    except asyncio.CancelledError:
+        runtime.hooks.context_died(spec.name, "cancelled")
+        raise
+    up = encode_result(runtime.parts.pack_result(result, child.memory))
+    runtime.hooks.context_died(spec.name, "ended")
+    return up
+
+
+def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> SubAgentResult:
+    """The parent's side: only the declared part of what came up."""
+    try:
+        result, dropped = runtime.parts.read_result(up, spec.result_fields, runtime.digest)
+    except (StrictJSONError, BridgeError) as error:
+        runtime.parts.on_error(spec.name, "result_refused", error, "")
+        return SubAgentResult(task_id, Status.FAILED, errors=("result_refused",))
+    _report(runtime, spec.name, task_id, dropped)
+    runtime.hooks.result_up(spec.name, encode_result(result.to_dict()))
+    return result
+
+
+def _report(runtime: Runtime, agent: str, task_id: str, dropped: tuple[Dropped, ...]) -> None:
+    for item in dropped:
+        runtime.hooks.pollution(agent, task_id, item, "")

@@ -1,0 +1,219 @@
+"""The allow-list: of a JSON value only declared fields stay, at every depth; the rest is dropped, reported.
+
+Article 000, sections 2.2 and 3.2. Deleted, not commented out: what a model can read, it uses. The world is
+closed: an object without `properties` keeps no key, whatever `additionalProperties` says.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import unquote
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+from isolation_kit.errors import StrictJSONError
+from isolation_kit.runtime.text import Digest, canonical
+from isolation_kit.strictjson import loads
+
+__all__ = ["AllowList", "Dropped", "Kept", "plain_key"]
+
+_PATH_LIMIT = 200
+_ENCODED_DEPTH = 3
+_EMBEDDED = re.compile(r'[{\[]\s*\\*["{\[]')
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A field that was deleted: where it stood, its type and size, a keyed digest. Never the value.
+
+    `length` counts characters of canonical JSON. List positions are written `[]`, so that equal fields count
+    together.
+    """
+
+    path: str
+    kind: str
+    length: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What an allow-list left of a value. `ok` is False if the value itself is of an undeclared type."""
+
+    value: Any
+    dropped: tuple[Dropped, ...]
+    ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A JSON Schema, reduced to what an allow-list needs."""
+
+    kinds: frozenset[str]
+    properties: Mapping[str, _Shape]
+    items: _Shape | None
+
+
+class AllowList:
+    """A JSON Schema used as an allow-list. Compiled at first use, once.
+
+    Args:
+        schema: type, properties, items, required, pattern and the like (JSON Schema 2020-12).
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
+
+    @cached_property
+    def _shape(self) -> _Shape:
+        return _compile(self.schema)
+
+    @cached_property
+    def _validator(self) -> Any:
+        return _Validator(self.schema, format_checker=FormatChecker())
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The declared fields of the top level."""
+        return frozenset(self._shape.properties)
+
+    def keep(self, value: Any, digest: Digest, *, embedded: bool = False) -> Kept:
+        """The declared part of `value`, and what was dropped.
+
+        Args:
+            digest: makes the digests of dropped values; keyed, so that they cannot be guessed.
+            embedded: True drops declared strings that carry JSON, which would be a way round the allow-list.
+        """
+        dropped: list[Dropped] = []
+        left = _Walk(dropped, digest, embedded).keep(value, self._shape, "")
+        return Kept(None, tuple(dropped), ok=False) if left is _GONE else Kept(left, tuple(dropped))
+
+    def problem(self, value: Any) -> str:
+        """The first broken rule as a path of the schema, or "": the library's message quotes the value."""
+        error = next(self._validator.iter_errors(value), None)
+        if error is None:
+            return ""
+        return ".".join(str(part) for part in error.schema_path)
+
+
+def plain_key(key: str) -> str:
+    """`key` with percent-encoding, HTML entities and `\\u` escapes undone: how it is judged and reported."""
+    for _ in range(_ENCODED_DEPTH):
+        plain = html.unescape(unquote(key)) if "%" in key or "&" in key else key
+        if "\\u" in plain:
+            plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), plain)
+        if plain == key:
+            break
+        key = plain
+    return key
+
+
+_GONE = object()
+
+
+class _Walk:
+    """One pass over a value, collecting what it deletes."""
+
+    def __init__(self, dropped: list[Dropped], digest: Digest, embedded: bool) -> None:
+        self._dropped = dropped
+        self._digest = digest
+        self._embedded = embedded
+
+    def keep(self, value: Any, shape: _Shape, path: str) -> Any:
+        kind = _kind(value)
+        if kind not in shape.kinds:
+            return self._drop(value, path, kind)
+        if kind == "object":
+            return self._object(value, shape, path)
+        if kind == "array":
+            return self._array(value, shape, path)
+        if kind == "string" and self._embedded and _carries_json(value):
+            return self._drop(value, path, "json in string")
+        return value
+
+    def _object(self, value: Mapping[str, Any], shape: _Shape, path: str) -> dict[str, Any]:
+        out = {}
+        for key, item in value.items():
+            declared = shape.properties.get(key)
+            # A declared name in an encoded spelling is dropped as well: two spellings of one field are two
+            # values for one field.
+            if declared is None:
+                name = plain_key(key)
+                self._drop(item, f"{path}.{name}" if path else name, _kind(item))
+                continue
+            left = self.keep(item, declared, f"{path}.{key}" if path else key)
+            if left is not _GONE:
+                out[key] = left
+        return out
+
+    def _array(self, value: list[Any], shape: _Shape, path: str) -> list[Any]:
+        if shape.items is None:
+            for item in value:
+                self._drop(item, f"{path}[]", _kind(item))
+            return []
+        left = [self.keep(item, shape.items, f"{path}[]") for item in value]
+        return [item for item in left if item is not _GONE]
+
+    def _drop(self, value: Any, path: str, kind: str) -> Any:
+        text = canonical(value)
+        self._dropped.append(
+            Dropped(path[:_PATH_LIMIT], kind, len(text), self._digest(text.encode("utf-8", "surrogatepass")))
+        )
+        return _GONE
+
+
+def _carries_json(text: str) -> bool:
+    if "{" not in text and "[" not in text and "%" not in text and "&" not in text:
+        return False
+    plain = plain_key(text)
+    if _EMBEDDED.search(plain):
+        return True
+    if plain.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        return isinstance(loads(plain), dict | list)
+    except StrictJSONError:
+        return False
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _compile(schema: Mapping[str, Any]) -> _Shape:
+    stated = schema.get("type", "object" if "properties" in schema else ())
+    kinds = {stated} if isinstance(stated, str) else set(stated)
+    items = schema.get("items")
+    return _Shape(
+        kinds=frozenset("number" if kind == "integer" else kind for kind in kinds),
+        properties={name: _compile(inner) for name, inner in schema.get("properties", {}).items()},
+        items=_compile(items) if items is not None else None,
+    )
+
+
+def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Any:
+    """`$` in Python accepts a newline after the match; here the end is the end."""
+    if not isinstance(value, str):
+        return
+    if pattern.endswith("$") and not pattern.endswith("\\$"):
+        pattern = pattern[:-1] + r"\Z"
+    if not re.search(pattern, value):
+        yield ValidationError("a string does not match its pattern")
+
+
+_Validator: Any = extend(Draft202012Validator, {"pattern": _pattern})

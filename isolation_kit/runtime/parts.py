@@ -1,0 +1,102 @@
+"""The seams of the runtime: every place where isolation is made or lost, as one callable each.
+
+`CLEAN` is how it is done. A leaky twin is `replace(CLEAN, seam=leaky)`. Some seams are offered more than the
+clean callable takes (a parent's scope, a child's memory): that is what a leak is made of, and the clean ones
+ignore it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from isolation_kit.runtime.bridge import decode_result
+from isolation_kit.runtime.brief import TaskBrief
+from isolation_kit.runtime.child import Child, ChildSpec
+from isolation_kit.runtime.context import build_child_context
+from isolation_kit.runtime.fields import AllowList, Dropped
+from isolation_kit.runtime.log import log_error, log_request
+from isolation_kit.runtime.messages import Message, ModelRequest, ToolSpec
+from isolation_kit.runtime.result import SubAgentResult
+from isolation_kit.runtime.text import Digest, canonical
+from isolation_kit.runtime.tools import ToolText, filter_tool_result
+
+__all__ = ["CLEAN", "ParentScope", "Parts", "Step", "resolve_subject", "write_brief"]
+
+
+@dataclass(slots=True)
+class ParentScope:
+    """What a parent knows in one turn: who asks, in which session, and all that was said. Never a child's."""
+
+    user: str
+    session: str
+    history: list[Message] = field(default_factory=list)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An earlier step of one session, as the store has it."""
+
+    subject: str
+    inputs: Mapping[str, str]
+
+
+def write_brief(scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str], digest: Digest) -> TaskBrief:
+    """A brief from the child's own contract and the task's inputs. The task's id follows from both alone."""
+    asked = canonical([spec.name, inputs]).encode("utf-8", "surrogatepass")
+    return TaskBrief(
+        task_id=f"t_{digest(asked)}",
+        goal=spec.goal,
+        inputs=inputs,
+        allowed_tools=tuple(tool.name for tool in spec.tools),
+        forbidden_tools=("task",),
+        acceptance=spec.acceptance,
+        output_schema=spec.outputs,
+        constraints=spec.constraints,
+        global_context=spec.constants,
+    )
+
+
+def resolve_subject(steps: tuple[Step, ...], subject: str) -> Step | None:
+    """The newest earlier step about exactly `subject`."""
+    return next((step for step in reversed(steps) if step.subject == subject), None)
+
+
+def _fresh_context(brief: TaskBrief, scope: ParentScope) -> tuple[Message, ...]:
+    return build_child_context(brief)
+
+
+def _no_headers(brief: TaskBrief, scope: ParentScope) -> Mapping[str, str]:
+    return {}
+
+
+def _declared_only(result: SubAgentResult, memory: list[Message]) -> Mapping[str, Any]:
+    return result.to_dict()
+
+
+def _never_cached(scope: ParentScope, rule: str, subject: str, inputs: Mapping[str, str]) -> Hashable | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The seams, in the order in which a delegation passes them."""
+
+    resolve_subject: Callable[[tuple[Step, ...], str], Step | None] = resolve_subject
+    response_key: Callable[[ParentScope, str, str, Mapping[str, str]], Hashable | None] = _never_cached
+    write_brief: Callable[[ParentScope, ChildSpec, Mapping[str, str], Digest], TaskBrief] = write_brief
+    new_child: Callable[[ChildSpec], Child] = Child
+    child_context: Callable[[TaskBrief, ParentScope], tuple[Message, ...]] = _fresh_context
+    child_headers: Callable[[TaskBrief, ParentScope], Mapping[str, str]] = _no_headers
+    log_request: Callable[[ModelRequest, Digest], None] = log_request
+    filter_tool_result: Callable[[str, ToolSpec, int, Digest], ToolText] = filter_tool_result
+    on_error: Callable[[str, str, Exception | None, str], None] = log_error
+    pack_result: Callable[[SubAgentResult, list[Message]], Mapping[str, Any]] = _declared_only
+    read_result: Callable[[bytes, AllowList, Digest], tuple[SubAgentResult, tuple[Dropped, ...]]] = (
+        decode_result
+    )
+
+
+CLEAN = Parts()

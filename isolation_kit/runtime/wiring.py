@@ -1,0 +1,41 @@
+"""A runtime, wired: where models and tools come from, who watches, the limits, and the seams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from isolation_kit.runtime.hooks import Hooks, NoHooks
+from isolation_kit.runtime.messages import Model, ToolFunction
+from isolation_kit.runtime.parts import CLEAN, Parts
+from isolation_kit.runtime.text import Digest
+
+__all__ = ["RunLimits", "Runtime"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """Limits of one delegation (article 001, section 2): characters, characters, rounds, milliseconds."""
+
+    window: int = 4000
+    tool_output: int = 50_000
+    rounds: int = 30
+    timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Everything that a parent and its children need from outside. Holds no state of any conversation.
+
+    Args:
+        model: the model of an agent, by the agent's name.
+        tool: a tool's function, by the tool's and the agent's name.
+        digest: keyed; makes task ids and what logs and reports show instead of a value.
+    """
+
+    model: Callable[[str], Model]
+    tool: Callable[[str, str], ToolFunction]
+    digest: Digest
+    hooks: Hooks = field(default_factory=NoHooks)
+    parts: Parts = CLEAN
+    limits: RunLimits = field(default_factory=RunLimits)

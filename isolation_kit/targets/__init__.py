@@ -1,0 +1,1 @@
+"""Systems under test that ship with the kit: the reference runtime, and frameworks, one file each."""
