@@ -17,7 +17,6 @@ from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.fields import AllowList
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.result import ANSWER, Status, SubAgentResult, envelope, result_of
-from isolation_kit.runtime.text import canonical
 from isolation_kit.runtime.tools import call_tool, refusal
 
 if TYPE_CHECKING:
@@ -134,14 +133,15 @@ class _LoopWatch:
     """
 
     def __init__(self) -> None:
-        self._last = ""
+        self._last: ToolCall | None = None
         self._count = 0
 
     def repeats(self, call: ToolCall) -> bool:
         """Count `call`; True from the third equal one in a row on."""
-        shown = f"{call.name} {canonical(dict(call.arguments))}"
-        self._count = self._count + 1 if shown == self._last else 1
-        self._last = shown
+        last = self._last
+        same = last is not None and last.name == call.name and last.arguments == call.arguments
+        self._count = self._count + 1 if same else 1
+        self._last = call
         return self._count >= _REPEATS
 
     @property

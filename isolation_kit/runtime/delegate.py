@@ -71,7 +71,7 @@ def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> Sub
         runtime.parts.on_error(spec.name, "result_refused", error, "")
         return SubAgentResult(task_id, Status.FAILED, errors=("result_refused",))
     _report(runtime, spec.name, task_id, dropped)
-    runtime.hooks.result_up(spec.name, encode_result(result.to_dict()))
+    runtime.hooks.result_up(spec.name, result)
     return result
 
 

@@ -77,7 +77,7 @@ class AllowList:
 
     @cached_property
     def _validator(self) -> Any:
-        return _Validator(self.schema, format_checker=FormatChecker())
+        return _Validator(_beyond_types(self.schema), format_checker=FormatChecker())
 
     @property
     def names(self) -> frozenset[str]:
@@ -95,12 +95,13 @@ class AllowList:
         left = _Walk(dropped, digest, embedded).keep(value, self._shape, "")
         return Kept(None, tuple(dropped), ok=False) if left is _GONE else Kept(left, tuple(dropped))
 
-    def problem(self, value: Any) -> str:
-        """The first broken rule as a path of the schema, or "": the library's message quotes the value."""
-        error = next(self._validator.iter_errors(value), None)
-        if error is None:
-            return ""
-        return ".".join(str(part) for part in error.schema_path)
+    def problem(self, kept: Any) -> str:
+        """The first broken rule of what `keep` left, as a path of the schema, or "".
+
+        Never the library's own message: it quotes the value.
+        """
+        error = next(self._validator.iter_errors(kept), None)
+        return "" if error is None else ".".join(str(part) for part in error.schema_path)
 
 
 def plain_key(key: str) -> str:
@@ -204,6 +205,19 @@ def _compile(schema: Mapping[str, Any]) -> _Shape:
         properties={name: _compile(inner) for name, inner in schema.get("properties", {}).items()},
         items=_compile(items) if items is not None else None,
     )
+
+
+def _beyond_types(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The rules of `schema` that `keep` does not enforce; types and names are settled by then."""
+    rules = {name: rule for name, rule in schema.items() if name not in ("type", "properties", "items")}
+    if "integer" in schema.get("type", ()):
+        rules["type"] = schema["type"]
+    inner = {name: _beyond_types(rule) for name, rule in schema.get("properties", {}).items()}
+    if any(inner.values()):
+        rules["properties"] = {name: rule for name, rule in inner.items() if rule}
+    if "items" in schema and (items := _beyond_types(schema["items"])):
+        rules["items"] = items
+    return rules
 
 
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.messages import Message, ModelRequest
+from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.store import StepKey
 
 __all__ = ["Ending", "Hooks", "NoHooks", "Way"]
@@ -33,7 +34,7 @@ class Hooks(Protocol):
     def tool_called(self, agent: str, tool: str) -> None:
         """A tool is about to be called."""
 
-    def result_up(self, agent: str, data: bytes) -> None:
+    def result_up(self, agent: str, result: SubAgentResult) -> None:
         """The parent accepted a child's result, after the bridge."""
 
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
@@ -64,7 +65,7 @@ class NoHooks:
     def tool_called(self, agent: str, tool: str) -> None:
         """Do nothing."""
 
-    def result_up(self, agent: str, data: bytes) -> None:
+    def result_up(self, agent: str, result: SubAgentResult) -> None:
         """Do nothing."""
 
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
