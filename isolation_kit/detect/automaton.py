@@ -1,0 +1,164 @@
+"""The pool of live tokens and the needles by which one literal search finds every candidate.
+
+All tokens of a run share four characters, so the search is flat in the number of tokens: look for the prefix,
+or for what an encoding makes of it, decode the next characters, and look them up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
+from isolation_kit.detect.forms import Tier
+from isolation_kit.detect.needles import Needle, case_needles, folded_needles, raw_needles, run_needles
+from isolation_kit.errors import UsageError
+
+__all__ = ["DIGESTS", "Match", "Pool"]
+
+SUSPECT_AT = PREFIX_LENGTH + 8
+CONFIRMED_AT = PREFIX_LENGTH + 10
+
+# Unsalted digests of the bare token; a keyed or salted one cannot be seen by matching.
+DIGESTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+    ("md5", lambda data: hashlib.md5(data, usedforsecurity=False).digest()),
+    ("sha1", lambda data: hashlib.sha1(data, usedforsecurity=False).digest()),
+    ("sha224", lambda data: hashlib.sha224(data).digest()),
+    ("sha256", lambda data: hashlib.sha256(data).digest()),
+    ("sha384", lambda data: hashlib.sha384(data).digest()),
+    ("sha512", lambda data: hashlib.sha512(data).digest()),
+    ("sha3-256", lambda data: hashlib.sha3_256(data).digest()),
+    ("blake2b", lambda data: hashlib.blake2b(data).digest()),
+    ("blake2b-256", lambda data: hashlib.blake2b(data, digest_size=32).digest()),
+    ("blake2s", lambda data: hashlib.blake2s(data).digest()),
+)
+_DIGEST_KEY = 8
+
+
+class Match(NamedTuple):
+    """A token of the pool, how many of its characters were seen, and what that proves."""
+
+    token: str
+    length: int
+    tier: Tier
+
+
+class Pool:
+    """The tokens to look for; adding one is a list append and a dict entry, nothing is rebuilt."""
+
+    __slots__ = (
+        "_digested",
+        "_digests",
+        "_exact",
+        "_headed",
+        "_heads",
+        "_order",
+        "case_needles",
+        "folded_needles",
+        "prefix",
+        "raw_needles",
+        "run_needles",
+    )
+
+    def __init__(self, prefix: str) -> None:
+        """Make an empty pool for tokens that start with `prefix` (see `Mint.prefix`).
+
+        Raises:
+            UsageError: if `prefix` is not four characters of lower-case Crockford base32.
+        """
+        if len(prefix) != PREFIX_LENGTH or not set(prefix) <= set(ALPHABET):
+            raise UsageError(
+                f"a pool needs a prefix of {PREFIX_LENGTH} characters out of {ALPHABET}; {len(prefix)} "
+                "characters were given, some perhaps foreign. Pass the prefix of the run's Mint, for example "
+                "Mint(7).prefix"
+            )
+        self.prefix = prefix
+        head = prefix.encode()
+        self.folded_needles: tuple[Needle, ...] = folded_needles(head)
+        self.case_needles: tuple[Needle, ...] = case_needles(head)
+        self.raw_needles: tuple[Needle, ...] = raw_needles(head)
+        self.run_needles: tuple[Needle, ...] = run_needles(head)
+        self._exact: dict[bytes, str] = {}
+        self._order: list[str] = []
+        # Both indexes trail behind `_order` and catch up when a scan first needs them.
+        self._heads: dict[bytes, str] = {}
+        self._headed = 0
+        self._digests: dict[bytes, str] = {}
+        self._digested = 0
+
+    def __repr__(self) -> str:
+        return f"Pool({len(self._order)} tokens)"
+
+    def __len__(self) -> int:
+        return len(self._exact)
+
+    def __contains__(self, token: object) -> bool:
+        return isinstance(token, str) and token.encode("utf-8", "surrogatepass") in self._exact
+
+    def add(self, token: str) -> None:
+        """Look for `token` from now on; adding it twice changes nothing.
+
+        Raises:
+            UsageError: if the token does not belong to this pool's run.
+        """
+        if len(token) != TOKEN_LENGTH or not token.startswith(self.prefix) or not token.isascii():
+            raise UsageError(
+                f"a token of {len(token)} characters that is not of this pool's run was given; allowed are those "
+                f"of {TOKEN_LENGTH} characters with the prefix of the run's Mint. Add what "
+                "Mint(seed).mint(...).token gives"
+            )
+        key = token.encode()
+        if key not in self._exact:
+            self._exact[key] = token
+            self._order.append(token)
+
+    def clear_before(self, kept: int) -> None:
+        """Forget all but the newest `kept` tokens, to bound memory in a long campaign."""
+        tokens = self._order[max(0, len(self._order) - kept) :]
+        self._order, self._exact = tokens, {token.encode(): token for token in tokens}
+        self._heads, self._headed, self._digests, self._digested = {}, 0, {}, 0
+
+    def match(self, candidate: bytes) -> Match | None:
+        """The token that `candidate`, lower-case text from the prefix on, is or begins."""
+        token = self._exact.get(candidate[:TOKEN_LENGTH])
+        if token is not None:
+            return Match(token, TOKEN_LENGTH, Tier.CONFIRMED)
+        if len(candidate) < SUSPECT_AT:
+            return None
+        if self._headed < len(self._order):
+            for added in self._order[self._headed :]:
+                self._heads[added[:SUSPECT_AT].encode()] = added
+            self._headed = len(self._order)
+        token = self._heads.get(candidate[:SUSPECT_AT])
+        if token is None:
+            return None
+        length = _common(candidate, token.encode())
+        return Match(token, length, Tier.CONFIRMED if length >= CONFIRMED_AT else Tier.SUSPECT)
+
+    def digest_match(self, digest: bytes) -> tuple[str, str] | None:
+        """The (token, algorithm) of a digest of at least 16 bytes, cut short or followed by more."""
+        if self._digested < len(self._order):
+            for added in self._order[self._digested :]:
+                data = added.encode()
+                for _, digest_of in DIGESTS:
+                    self._digests[digest_of(data)[:_DIGEST_KEY]] = added
+            self._digested = len(self._order)
+        token = self._digests.get(digest[:_DIGEST_KEY])
+        if token is None or len(digest) < 2 * _DIGEST_KEY:
+            return None
+        data = token.encode()
+        for name, digest_of in DIGESTS:
+            whole = digest_of(data)
+            if whole.startswith(digest) or digest.startswith(whole):
+                return token, name
+        return None
+
+
+def _common(one: bytes, two: bytes) -> int:
+    length = 0
+    for left, right in zip(one, two, strict=False):
+        if left != right:
+            break
+        length += 1
+    return length

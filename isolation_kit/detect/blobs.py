@@ -1,0 +1,184 @@
+"""Decode long runs of encoded text: base64, hex, base32, base85, and what is compressed inside them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import bz2
+import lzma
+import re
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from isolation_kit.detect.forms import Form
+from isolation_kit.detect.needles import BASE85, decode85
+
+__all__ = ["MIN_RUN", "Blob", "decodings_of", "digests_in", "long_runs", "packed_at", "unpack"]
+
+MIN_RUN = 24
+_RUN = b"a" * MIN_RUN
+_ENCODED = BASE85["b85"] + b"/"
+# One mark for every character of an encoding, a blank for the rest: a long run is then found as a literal.
+_MARKS = bytes(97 if byte in _ENCODED else 10 if byte in b"\r\n" else 32 for byte in range(256))
+_BASE64_PIECE = re.compile(rb"[A-Za-z0-9+/_-]{24,}")
+_HEX_PIECE = re.compile(rb"[0-9a-fA-F][0-9a-fA-F-]{23,}")
+_MAGIC = re.compile(rb"\x1f\x8b\x08|x[\x01\x5e\x9c\xda]|BZh[1-9]1AY|\xfd7zXZ\0")
+_BASE32_PIECE = re.compile(rb"[A-Z2-7]{32,}")
+_BASE85_ONLY = re.compile(rb"[!#$%&()*;<>?@^`{|}~]")
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_UNPRINTABLE = bytes(byte for byte in range(256) if not (32 <= byte < 127 or byte in b"\0\t\n\r"))
+_SHORTEST_TOKEN = 12
+# Lengths in Base64 without padding of digests of 16, 20, 28, 32, 48 and 64 bytes.
+_BASE64_DIGESTS = frozenset((22, 27, 38, 43, 64, 86))
+
+
+class Blob(NamedTuple):
+    """One decoded blob: its form, its bytes, and how many bytes were left unread."""
+
+    form: str
+    data: bytes
+    unread: int = 0
+
+
+def long_runs(text: bytes, least: int = MIN_RUN) -> Iterator[tuple[int, bytes]]:
+    """The runs of at least `least` encoding characters and about where, line by line and across lines."""
+    marks = text.translate(_MARKS)
+    run = _RUN if least == MIN_RUN else b"a" * least
+    yield from _runs(text, marks.replace(b"\n", b" ") if b"\n" in marks else marks, run)
+    if b"\n" in marks:
+        # A wrapped blob is one run again without its line breaks; so are two words that met at a line's end,
+        # hence the first pass.
+        yield from _runs(text.translate(None, b"\r\n"), marks.replace(b"\n", b""), run)
+
+
+def _runs(text: bytes, marks: bytes, run: bytes) -> Iterator[tuple[int, bytes]]:
+    start = marks.find(run)
+    while start >= 0:
+        end = marks.find(b" ", start)
+        end = len(marks) if end < 0 else end
+        yield start, text[start:end]
+        start = marks.find(run, end)
+
+
+def packed_at(data: bytes) -> Iterator[int]:
+    """Where a compressed stream may begin."""
+    return (match.start() for match in _MAGIC.finditer(data))
+
+
+def unpack(data: bytes, limit: int) -> Blob | None:
+    """Decompress gzip, zlib, bzip2 or xz by their magic numbers, at most `limit` bytes."""
+    if data.startswith(b"\x1f\x8b\x08"):
+        return _inflate(Form.GZIP, data, 31, limit)
+    if data[:1] == b"\x78" and len(data) > 8 and (data[0] * 256 + data[1]) % 31 == 0:
+        return _inflate(Form.ZLIB, data, 15, limit)
+    if data.startswith(b"BZh"):
+        return _decompress(Form.BZIP2, bz2.BZ2Decompressor(), data, limit)
+    if data.startswith(b"\xfd7zXZ\0"):
+        return _decompress(Form.XZ, lzma.LZMADecompressor(memlimit=64 << 20), data, limit)
+    return None
+
+
+def decodings_of(run: bytes, limit: int) -> Iterator[Blob]:
+    """Every plausible reading of one run: readable text, or something packed that `unpack` knows.
+
+    Args:
+        run: the encoded characters.
+        limit: largest decoded size in bytes.
+    """
+    for piece in _HEX_PIECE.findall(run):
+        yield from _hex_readings(piece, limit)
+    # Words and identifiers: 24 characters of real base64 without a single capital do not happen.
+    if not run.islower():
+        for piece in _BASE64_PIECE.findall(run):
+            yield from _plausible_one(_base64_reading(piece, limit))
+        for piece in _BASE32_PIECE.findall(run):
+            yield from _plausible_one(_plausible(Form.BASE32, _base32(piece), limit))
+    if len(_BASE85_ONLY.findall(run)) >= 2:
+        for name in ("b85", "z85"):
+            data = decode85(run[: limit // 4 * 5], BASE85[name])
+            yield from _plausible_one(_plausible(Form.BASE85, data, limit))
+
+
+def digests_in(run: bytes) -> list[bytes]:
+    """The bytes of every digest that one run may spell in hex, as a UUID, or in base64."""
+    out = []
+    for piece in _HEX_PIECE.findall(run):
+        digits = piece.replace(b"-", b"")
+        if 32 <= len(digits) <= 160:
+            out.append(binascii.unhexlify(digits[: len(digits) & ~1]))
+    if run.islower():
+        return out
+    pieces = _BASE64_PIECE.findall(run)
+    return out + [_base64(piece.translate(_URL_SAFE)) for piece in pieces if len(piece) in _BASE64_DIGESTS]
+
+
+def _plausible_one(blob: Blob | None) -> tuple[Blob, ...]:
+    return () if blob is None else (blob,)
+
+
+def _hex_readings(piece: bytes, limit: int) -> Iterator[Blob]:
+    digits = piece.replace(b"-", b"")
+    if len(digits) < 2 * _SHORTEST_TOKEN:
+        return
+    for start in (0, 1):
+        data = binascii.unhexlify(digits[start : start + (len(digits) - start & ~1)])
+        yield from _plausible_one(_plausible(Form.HEX, data, limit))
+
+
+def _base64_reading(piece: bytes, limit: int) -> Blob | None:
+    text = piece.translate(_URL_SAFE)
+    # Letters glued to the front of a blob shift it: the first start that gives something readable is taken.
+    for start in (0, 1, 2, 3):
+        blob = _plausible(Form.BASE64, _base64(text[start:]), limit)
+        if blob is not None:
+            return blob
+    return None
+
+
+def _base64(text: bytes) -> bytes:
+    rest = len(text) & 3
+    if rest == 1:
+        text = text[:-1]
+    elif rest:
+        text += b"=" * (4 - rest)
+    return binascii.a2b_base64(text)
+
+
+def _base32(text: bytes) -> bytes:
+    whole = len(text) & ~7
+    tail = {2: 2, 4: 4, 5: 5, 7: 7}.get(len(text) - whole, 0)
+    text = text[: whole + tail]
+    return base64.b32decode(text + b"=" * (-len(text) % 8))
+
+
+def _plausible(form: Form, data: bytes, limit: int) -> Blob | None:
+    unread = max(0, len(data) - limit)
+    data = data[:limit] if unread else data
+    if data.isascii() or _readable(data):
+        return Blob(form, data, unread)
+    packed = unpack(data, limit)
+    return packed and Blob(f"{form}>{packed.form}", packed.data, unread + packed.unread)
+
+
+def _readable(data: bytes) -> bool:
+    # Random bytes have 38 % of these; text in other scripts is recognised by its UTF-8 in the first bytes.
+    if len(data.translate(None, _UNPRINTABLE)) * 10 >= len(data) * 7:
+        return True
+    return len(data[:32].decode("utf-8", "ignore").encode()) >= len(data[:32]) - 3
+
+
+def _inflate(form: Form, data: bytes, bits: int, limit: int) -> Blob | None:
+    return _decompress(form, zlib.decompressobj(bits), data, limit)
+
+
+def _decompress(form: Form, unpacker: object, data: bytes, limit: int) -> Blob | None:
+    decompress = unpacker.decompress  # type: ignore[attr-defined]
+    try:
+        out: bytes = decompress(data, limit)
+    except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError):
+        return None
+    if not out:
+        return None
+    more = not unpacker.eof and len(out) >= limit  # type: ignore[attr-defined]
+    return Blob(form, out, 1 if more else 0)

@@ -1,0 +1,160 @@
+"""Un-escape a view: JSON, HTML, percent, quoted-printable, confusable and invisible letters.
+
+Each decoder is a function from bytes to bytes, or to None when its cheap gate says that nothing is escaped.
+"""
+
+from __future__ import annotations
+
+import binascii
+import html
+import re
+import unicodedata
+from collections.abc import Callable
+from urllib.parse import unquote_to_bytes
+
+from isolation_kit.detect.confusables import CONFUSABLE_LETTERS
+from isolation_kit.detect.forms import Form
+
+__all__ = ["BRANCHES", "CHAIN", "UNICODE_BRANCHES", "Decoder", "near_escapes", "strip_breaks"]
+
+Decoder = Callable[[bytes], bytes | None]
+
+# Any number of backslashes is one escape: JSON in JSON in JSON is undone in one pass. What does not change
+# letters (quotes, line breaks) is left alone, for there are many of those.
+_JSON = re.compile(
+    rb"\\+(?:(u[dD][89abAB][0-9a-fA-F]{2})\\+(u[dD][c-fC-F][0-9a-fA-F]{2})|[uU]([0-9a-fA-F]{8}|[0-9a-fA-F]{4})"
+    rb"|[ux]\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([0-7]{3})|/)"
+)
+_BREAK_GATE = re.compile(rb"\\[nrt]")
+_BREAKS = re.compile(rb"\\+[nrt]")
+_PERCENT = re.compile(rb"%(?:u[0-9a-fA-F]{4}|[0-9a-fA-F]{2})")
+_ENTITY = re.compile(rb"&(?:#|[a-zA-Z])")
+_QUOTED = re.compile(rb"=[0-9a-fA-F]{2}")
+# First bytes of the UTF-8 of scripts and blocks that hold look-alikes of ASCII letters and digits.
+_LOOKALIKE = re.compile(
+    rb"[\xc3-\xd6\xe1\xf3]|\xe2[\x81\x82\x84\x85\x91-\x93\xb1-\xb3]|\xe3[\x88-\x8f]|\xea[\x9c-\xad]"
+    rb"|\xef[\xac\xbc\xbd\xb8]|\xf0(?:\x9d|\x9f[\x84\x85\x87\xaf])"
+)
+_SELECTORS = re.compile(rb"(?:\xef\xb8[\x80-\x8f]|\xf3\xa0[\x84-\x87][\x80-\xbf]){12,}")
+_UNICODE = re.compile(_LOOKALIKE.pattern + rb"|\xef\xb8[\x80-\x8f]\xef\xb8")
+# Each escape with a literal that settles most texts at the speed of memchr.
+_GATES = (
+    (b"\\", re.compile(rb"\\[uUx/0-7]")),
+    (b"&", _ENTITY),
+    (b"%", _PERCENT),
+    (b"=", _QUOTED),
+)
+_WHOLE, _NEAR = 4096, 1024
+_SEAM = b" i i "  # no token holds this letter, so nothing is glued together across a seam
+_MARKS = re.compile("[\u0300-\u036f]+")
+_TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
+
+
+def strip_breaks(data: bytes) -> bytes:
+    """Turn escaped line breaks, at any depth of JSON in JSON, into real ones: they hide among letters."""
+    if b"\\" not in data:
+        return data
+    text = data.replace(b"\\n", b"\n")
+    # A nested line break leaves a backslash before the next letter: only the slow way tells these apart.
+    return _BREAKS.sub(b"\n", data) if b"\\" in text and _BREAK_GATE.search(text) else text
+
+
+def _json_character(match: re.Match[bytes]) -> bytes:
+    high, low, four, braces, two, octal = match.groups()
+    if high:
+        code = 0x10000 + (int(high[1:], 16) - 0xD800 << 10) + (int(low[1:], 16) - 0xDC00)
+    elif octal:
+        code = int(octal, 8)
+    else:
+        code = int(four or braces or two or b"2f", 16)
+    return chr(code).encode("utf-8", "replace") if code <= 0x10FFFF else b"?"
+
+
+def json_unescape(data: bytes) -> bytes | None:
+    """Undo the backslash escapes of JSON, JavaScript, Python and C, but those of quotes and line breaks."""
+    return _JSON.sub(_json_character, data) if b"\\" in data else None
+
+
+def html_unescape(data: bytes) -> bytes | None:
+    """Undo one level of HTML character references."""
+    if b"&" not in data or not _ENTITY.search(data):
+        return None
+    return html.unescape(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def percent_unescape(data: bytes) -> bytes | None:
+    """Undo one level of percent-encoding, also in the `%uXXXX` spelling."""
+    return unquote_to_bytes(data.replace(b"%u", b"\\u")) if b"%" in data else None
+
+
+def quoted_unescape(data: bytes) -> bytes | None:
+    """Undo quoted-printable."""
+    return binascii.a2b_qp(data) if b"=" in data and _QUOTED.search(data) else None
+
+
+def fold_letters(data: bytes) -> bytes | None:
+    """Turn look-alikes of other scripts, full-width and mathematical letters into ASCII."""
+    if not _LOOKALIKE.search(data):
+        return None
+    text = _MARKS.sub("", unicodedata.normalize("NFKD", data.decode("utf-8", "replace")))
+    return text.translate(CONFUSABLE_LETTERS).encode("utf-8", "replace")
+
+
+def tag_letters(data: bytes) -> bytes | None:
+    """Read invisible tag characters (U+E0020 to U+E007E) as the ASCII that they stand for."""
+    if b"\xf3\xa0" not in data:
+        return None
+    return data.decode("utf-8", "replace").translate(_TAGS).encode("utf-8", "replace")
+
+
+def selector_bytes(data: bytes) -> bytes | None:
+    """Read the bytes that variation selectors (U+FE00, U+E0100) can smuggle behind one visible character."""
+    out = bytearray()
+    for run in _SELECTORS.findall(data):
+        codes = map(ord, run.decode("utf-8", "ignore"))
+        out += bytes(code - 0xFE00 if code <= 0xFE0F else code - 0xE0100 + 16 for code in codes)
+    return bytes(out) or None
+
+
+def near_escapes(data: bytes) -> bytes | None:
+    """The parts of `data` that lie near anything escaped, or None: only they can change when it is undone."""
+    if len(data) <= _WHOLE:
+        return (
+            data
+            if any(gate in data and pattern.search(data) for gate, pattern in _GATES)
+            else (data if not data.isascii() and _UNICODE.search(data) else None)
+        )
+    spots = sorted(
+        match.start() for gate, pattern in _GATES if gate in data for match in pattern.finditer(data)
+    )
+    if not data.isascii():
+        spots = sorted(spots + [match.start() for match in _UNICODE.finditer(data)])
+    return _slices(data, spots) if spots else None
+
+
+def _slices(data: bytes, spots: list[int]) -> bytes:
+    out, start, end = [], max(0, spots[0] - _NEAR), spots[0] + _NEAR
+    for spot in spots:
+        if spot - _NEAR > end:
+            out.append(data[start:end])
+            start = spot - _NEAR
+        end = spot + _NEAR
+    return _SEAM.join((*out, data[start:end]))
+
+
+CHAIN: tuple[tuple[Form, Decoder], ...] = (
+    (Form.JSON, json_unescape),
+    (Form.HTML, html_unescape),
+    (Form.PERCENT, percent_unescape),
+)
+"""Decoders that only touch unmistakable escapes: each works on the result of the one before."""
+
+BRANCHES: tuple[tuple[Form, Decoder], ...] = ((Form.QUOTED, quoted_unescape),)
+"""Decoders that may also change innocent text: their results are looked at and not decoded further."""
+
+UNICODE_BRANCHES: tuple[tuple[Form, Decoder], ...] = (
+    (Form.CONFUSABLE, fold_letters),
+    (Form.TAGS, tag_letters),
+    (Form.SELECTORS, selector_bytes),
+)
+"""The same for views that are not plain ASCII."""

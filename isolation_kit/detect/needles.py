@@ -1,0 +1,197 @@
+"""What each encoding makes of a run's prefix, and how to read the candidate behind such a needle.
+
+A needle is searched in one of four views: *folded* (only ASCII letters and digits, lower case), *case* (the
+same with its case kept), *run* (one long run of encoded text, lower case) and *raw* (the bytes as they came).
+Its reader gets the view and the position of the needle and returns lower-case text from the prefix on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from isolation_kit.canary import TOKEN_LENGTH
+from isolation_kit.detect.forms import Form
+
+__all__ = ["BASE85", "Needle", "case_needles", "decode85", "folded_needles", "raw_needles", "run_needles"]
+
+Reader = Callable[[bytes, int], bytes]
+
+
+class Needle(NamedTuple):
+    """A literal that stands for the prefix in one encoding."""
+
+    literal: bytes
+    form: Form
+    read: Reader
+
+
+_LOWER = b"abcdefghijklmnopqrstuvwxyz"
+_ROT13 = bytes.maketrans(_LOWER, _LOWER[13:] + _LOWER[:13])
+_ATBASH = bytes.maketrans(_LOWER, _LOWER[::-1])
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
+_BASE32_HEX = b"0123456789abcdefghijklmnopqrstuv"
+_DIGITS = b"0123456789"
+_LETTERS = _DIGITS + _LOWER.upper() + _LOWER
+BASE85: dict[str, bytes] = {
+    "a85": bytes(range(33, 118)),
+    "b85": _LETTERS + b"!#$%&()*+-;<=>?@^_`{|}~",
+    "z85": _DIGITS + _LOWER + _LOWER.upper() + b".-:+=^!/*?&<>()[]{}@%$#",
+}
+_HEX_PAIRS = re.compile(rb"(?:[0-9a-f]{2})+")
+_BITS = re.compile(rb"(?:[01]{8})+")
+_NUMBERS = re.compile(rb"1[0-9]{2}|[2-9][0-9]")
+_OCTALS = re.compile(rb"1[0-7]{2}|[4-7][0-7]")
+
+
+def folded_needles(prefix: bytes) -> tuple[Needle, ...]:
+    """Needles that survive separators and capitals."""
+    upper = prefix.upper()
+    return (
+        Needle(prefix, Form.VERBATIM, _plain),
+        Needle(prefix[::-1], Form.REVERSED, _reversed),
+        Needle(prefix.translate(_ROT13), Form.ROT13, partial(_shifted, _ROT13)),
+        Needle(prefix.translate(_ATBASH), Form.ATBASH, partial(_shifted, _ATBASH)),
+        Needle(prefix.hex().encode(), Form.HEX, _hex),
+        Needle(upper.hex().encode(), Form.HEX, _hex),
+        Needle(_listed(prefix, "0x{:02x}"), Form.HEX, _hex_list),
+        Needle(_listed(prefix, "{:d}"), Form.CODES, partial(_codes, _NUMBERS, 10)),
+        Needle(_listed(upper, "{:d}"), Form.CODES, partial(_codes, _NUMBERS, 10)),
+        Needle(_listed(prefix, "chr{:d}"), Form.CODES, partial(_calls, b"chr")),
+        Needle(_listed(prefix, "char{:d}"), Form.CODES, partial(_calls, b"char")),
+        Needle(_listed(prefix, "{:o}"), Form.OCTAL, partial(_codes, _OCTALS, 8)),
+        Needle(_listed(prefix, "{:08b}"), Form.BINARY, _binary),
+    )
+
+
+def case_needles(prefix: bytes) -> tuple[Needle, ...]:
+    """Base64 at its three alignments; none of its characters is one on which the alphabets disagree."""
+    return tuple(_aligned(prefix, Form.BASE64, shift, 6, _BASE64) for shift in range(3))
+
+
+def run_needles(prefix: bytes) -> tuple[Needle, ...]:
+    """Base32 in both alphabets of RFC 4648 at its five alignments."""
+    return tuple(
+        _aligned(prefix, Form.BASE32, shift, 5, alphabet)
+        for alphabet in (_BASE32, _BASE32_HEX)
+        for shift in range(5)
+    )
+
+
+def raw_needles(prefix: bytes) -> tuple[Needle, ...]:
+    """The three base85 alphabets at the first of their alignments, also as they stand in a JSON string."""
+    out = []
+    for alphabet in BASE85.values():
+        literal = _encode85(prefix, alphabet)
+        quoted = literal.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        out += [Needle(text, Form.BASE85, partial(_base85, alphabet)) for text in {literal: 0, quoted: 0}]
+    return tuple(out)
+
+
+def decode85(text: bytes, alphabet: bytes) -> bytes:
+    """Decode base85 as far as it goes; an invalid group ends it."""
+    values = {char: value for value, char in enumerate(alphabet)}
+    out = bytearray()
+    for start in range(0, len(text), 5):
+        group = text[start : start + 5]
+        number = 0
+        for char in group.ljust(5, alphabet[-1:]):
+            value = values.get(char)
+            if value is None:
+                return bytes(out)
+            number = number * 85 + value
+        if number >> 32:
+            break
+        out += number.to_bytes(4, "big")[: len(group) - 1]
+    return bytes(out)
+
+
+def _listed(prefix: bytes, pattern: str) -> bytes:
+    return "".join(pattern.format(char) for char in prefix).encode()
+
+
+def _plain(view: bytes, at: int) -> bytes:
+    return view[at : at + TOKEN_LENGTH]
+
+
+def _reversed(view: bytes, at: int) -> bytes:
+    return view[max(0, at + 4 - TOKEN_LENGTH) : at + 4][::-1]
+
+
+def _shifted(table: bytes, view: bytes, at: int) -> bytes:
+    return view[at : at + TOKEN_LENGTH].translate(table)
+
+
+def _hex(view: bytes, at: int) -> bytes:
+    match = _HEX_PAIRS.match(view, at, at + 2 * TOKEN_LENGTH)
+    return bytes.fromhex(match[0].decode()).lower() if match else b""
+
+
+def _hex_list(view: bytes, at: int) -> bytes:
+    return _hex(view[at : at + 4 * TOKEN_LENGTH].replace(b"0x", b""), 0)
+
+
+def _codes(pattern: re.Pattern[bytes], base: int, view: bytes, at: int) -> bytes:
+    # Codes of letters start with 1 and have three digits, the others have two: no separator is needed.
+    out = bytearray()
+    while len(out) < TOKEN_LENGTH and (match := pattern.match(view, at)):
+        out.append(min(int(match[0], base), 255))
+        at = match.end()
+    return bytes(out).lower()
+
+
+def _calls(name: bytes, view: bytes, at: int) -> bytes:
+    return _codes(_NUMBERS, 10, view[at : at + 8 * TOKEN_LENGTH].replace(name, b""), 0)
+
+
+def _binary(view: bytes, at: int) -> bytes:
+    match = _BITS.match(view, at, at + 8 * TOKEN_LENGTH)
+    return int(match[0], 2).to_bytes(len(match[0]) // 8, "big").lower() if match else b""
+
+
+def _encode85(data: bytes, alphabet: bytes) -> bytes:
+    number = int.from_bytes(data, "big")
+    return bytes(alphabet[number // 85**power % 85] for power in (4, 3, 2, 1, 0))
+
+
+def _base85(alphabet: bytes, view: bytes, at: int) -> bytes:
+    text = view[at : at + 50]
+    if b"\\" in text:
+        text = text.replace(b'\\"', b'"').replace(b"\\\\", b"\\")
+    return decode85(text[:25], alphabet).lower()
+
+
+def _aligned(prefix: bytes, form: Form, shift: int, bits: int, alphabet: bytes) -> Needle:
+    """The needle of a `prefix` that begins `shift` bytes into a group, at `bits` bits a character."""
+    start, end = -(-8 * shift // bits), (8 * (shift + len(prefix))) // bits
+    number = int.from_bytes(prefix, "big")
+    total = 8 * (shift + len(prefix))
+    literal = bytes(
+        alphabet[number >> (total - (index + 1) * bits) & ((1 << bits) - 1)] for index in range(start, end)
+    )
+    first = 8 * shift // bits
+    values = {char: value for value, char in enumerate(alphabet)}
+    return Needle(
+        literal, form, partial(_read_aligned, values, bits, start - first, 8 * shift - first * bits)
+    )
+
+
+def _read_aligned(values: dict[int, int], bits: int, back: int, lead: int, view: bytes, at: int) -> bytes:
+    """Undo the encoding from the character that holds the token's first bit, `lead` bits into it."""
+    if at < back:
+        return b""
+    number = count = 0
+    for char in view[at - back : at - back - (-(lead + 8 * TOKEN_LENGTH) // bits)]:
+        value = values.get(char)
+        if value is None:
+            break
+        number = number << bits | value
+        count += bits
+    length = (count - lead) // 8
+    if length <= 0:
+        return b""
+    number = number >> (count - lead - 8 * length) & ((1 << 8 * length) - 1)
+    return number.to_bytes(length, "big").lower()
