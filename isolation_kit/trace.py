@@ -19,6 +19,7 @@ __all__ = [
     "SINKS",
     "Channel",
     "Event",
+    "Handover",
     "Life",
     "Lifecycle",
     "Planted",
@@ -135,6 +136,19 @@ class Planted:
     token: str = field(repr=False)
     agent: str = ""
     instance: int = -1
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """One delegation that took place: to whom, in which turn, which tokens must go down and which come up."""
+
+    agent: str
+    instance: int
+    turn: int
+    task: tuple[Place, ...]
+    answer: tuple[Place, ...]
+    required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +190,7 @@ class Trace:
     lives: tuple[Life, ...] = ()
     planted: tuple[Planted, ...] = ()
     sightings: tuple[Sighting, ...] = ()
+    handovers: tuple[Handover, ...] = ()
     pollution: tuple[Pollution, ...] = ()
     task_responses: int = 0
     answered: tuple[bool, ...] = ()
@@ -214,6 +229,16 @@ class Trace:
         )
         raw["sightings"] = tuple(
             Sighting(**{**item, "place": Place(**item["place"])}) for item in raw["sightings"]
+        )
+        raw["handovers"] = tuple(
+            Handover(
+                **{
+                    **item,
+                    "task": tuple(Place(**place) for place in item["task"]),
+                    "answer": tuple(Place(**place) for place in item["answer"]),
+                }
+            )
+            for item in raw["handovers"]
         )
         raw["pollution"] = tuple(Pollution(**item) for item in raw["pollution"])
         raw["answered"] = tuple(raw["answered"])

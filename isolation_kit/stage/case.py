@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from isolation_kit.scenario import Act, Delegate, Place, Scenario, TurnPlan, fill, places_in
+from isolation_kit.scenario import Act, Answer, Delegate, Place, Scenario, TurnPlan, fill, places_in
 from isolation_kit.stage.puppet import Delegation, ModelCall, ModelReply, Puppet
 from isolation_kit.stage.recorder import Recorder, clean_headers
 from isolation_kit.target import Declaration, Turn
-from isolation_kit.trace import Channel, Lifecycle
+from isolation_kit.trace import Channel, Handover, Lifecycle
 
 __all__ = ["CURRENT_TURN", "Case"]
 
 CURRENT_TURN: ContextVar[int] = ContextVar("isolation_kit_current_turn", default=-1)
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _REF = re.compile(r"\[ref:t(\d+)(?:\.c\d+)?\]")
+
+
+def _one_at_a_time(method: Callable[Concatenate[Case, P], R]) -> Callable[Concatenate[Case, P], R]:
+    """Model calls may come in on the endpoint's thread while the target's own thread records."""
+
+    @wraps(method)
+    def locked(self: Case, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return locked
 
 
 class Case:
@@ -36,12 +52,13 @@ class Case:
         self._root_replies: dict[int, deque[str]] = {}
         self._instances: dict[str, int] = {}
         self._static: dict[str, int] = {}
+        self.lock = threading.RLock()
 
     # -- texts and tokens --------------------------------------------------------------------------------
 
-    def fill(self, text: str, agent: str = "", instance: int = -1) -> str:
+    def fill(self, text: str, agent: str = "", instance: int = -1, tool: str = "") -> str:
         """`text` with its placeholders replaced by live canaries."""
-        return fill(text, lambda place: self.recorder.plant(place, agent, instance))
+        return fill(text, lambda place: self.recorder.plant(place, agent, instance, tool))
 
     def static_place(self, slot: str, turn: int) -> Place:
         """A fresh place for `stage.text`: the system's own, or a turn's user's."""
@@ -53,6 +70,7 @@ class Case:
 
     # -- turns -------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def begin(self, index: int) -> Turn:
         """Open a turn and return it as the system under test gets it, its tokens planted."""
         plan = self.scenario.turns[index]
@@ -64,6 +82,7 @@ class Case:
             text += f" [ref:t{index}]"
         return Turn(index, self.scenario.users[plan.user], plan.session, text)
 
+    @_one_at_a_time
     def end(self, index: int) -> None:
         """Close a turn: what is left of its scripts is dropped."""
         self.open.discard(index)
@@ -138,12 +157,40 @@ class Case:
         refs = _REF.findall(body)
         return int(refs[-1]) if refs and int(refs[-1]) in self.open else -1
 
+    def handovers(self) -> tuple[Handover, ...]:
+        """Every delegation that took place, for the controls."""
+        return tuple(
+            Handover(
+                item.agent,
+                item.instance,
+                item.turn,
+                tuple(sorted(item.places)),
+                tuple(
+                    place
+                    for act in item.plan.acts
+                    if isinstance(act, Answer)
+                    for place in places_in(act.text)
+                ),
+                item.plan.required,
+            )
+            for item in self.delegations
+        )
+
     # -- model calls -------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def reply(self, call: ModelCall) -> ModelReply:
         """Record a model call at its recipient and let the puppet answer it."""
-        body = _dump({"messages": call.messages})
+        body = _dump({"messages": call.messages, **call.extra})
         turn = self.turn_of(body)
+        # What the reply starts belongs to this turn, on the endpoint's thread as well.
+        token = CURRENT_TURN.set(turn)
+        try:
+            return self._reply(call, body, turn)
+        finally:
+            CURRENT_TURN.reset(token)
+
+    def _reply(self, call: ModelCall, body: str, turn: int) -> ModelReply:
         if call.agent not in self.declaration.agents:
             self._record_call(call, body, turn, None)
             self.recorder.problems.append("a model call named no declared agent")
@@ -195,6 +242,7 @@ class Case:
 
     # -- recording ---------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def record(
         self,
         channel: Channel,
@@ -223,6 +271,7 @@ class Case:
             tool=tool,
         )
 
+    @_one_at_a_time
     def tool_reply(self, name: str, agent: str, query: str) -> str:
         """The scripted reply of a tool, with arguments and raw result recorded."""
         turn = self.turn_of(query)
@@ -235,6 +284,7 @@ class Case:
             queue.popleft() if queue else "{}",
             agent if child else "",
             delegation.instance if delegation else -1,
+            name,
         )
         if child:
             self.record(Channel.CHILD_TOOL_RESULT, agent, reply, turn=turn, delegation=delegation, tool=name)

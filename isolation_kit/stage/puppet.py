@@ -23,12 +23,16 @@ _PARROT_LIMIT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call of a model: who asks, with which messages (OpenAI chat form), tools and headers."""
+    """One call of a model: who asks, with which messages (OpenAI chat form), tools and headers.
+
+    `extra` holds every other field of the request: a user name, metadata or a response schema may leak too.
+    """
 
     agent: str
     messages: tuple[Mapping[str, Any], ...]
     tools: tuple[Mapping[str, Any], ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,9 @@ class Puppet:
     ) -> ToolUse | None:
         if isinstance(act, Delegate):
             return self._delegate(call, act, echo, filled)
-        own = {tool.name for tool in self._declaration.agents[call.agent].tools}
-        offered = [tool for tool in call.tools if _name(tool) in own]
+        there = {_name(tool): tool for tool in call.tools}
+        own = self._declaration.agents[call.agent].tools
+        offered = [there[tool.name] for tool in own if tool.name in there]
         if not offered:
             return None
         tool = offered[act.tool % len(offered)]

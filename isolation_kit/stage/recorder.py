@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from isolation_kit.canary import Canary, Mint
 from isolation_kit.detect.scan import Hit, Pool, scan
 from isolation_kit.scenario import Place, Scenario
-from isolation_kit.trace import Channel, Event, Life, Lifecycle, Planted, Pollution, Sighting, Trace
+from isolation_kit.trace import Channel, Event, Handover, Life, Lifecycle, Planted, Pollution, Sighting, Trace
 
 __all__ = ["Ledger", "Recorder", "clean_headers"]
 
@@ -91,13 +91,13 @@ class Recorder:
     _seq: itertools.count[int] = field(default_factory=itertools.count)
     _given: set[tuple[Place, str, int]] = field(default_factory=set)
 
-    def plant(self, place: Place, agent: str = "", instance: int = -1) -> str:
+    def plant(self, place: Place, agent: str = "", instance: int = -1, tool: str = "") -> str:
         """Hand out the canary of `place`: from now on it is live."""
         token = self.ledger.issue(self.scenario, self.case, place).token
         key = (place, agent, instance)
         if key not in self._given:
             self._given.add(key)
-            self.planted.append(Planted(next(self._seq), place, token, agent, instance))
+            self.planted.append(Planted(next(self._seq), place, token, agent, instance, tool))
         return token
 
     def record(
@@ -122,7 +122,12 @@ class Recorder:
         """Append one lifecycle event."""
         self.lives.append(Life(next(self._seq), kind, agent, instance, turn, detail))
 
-    def trace(self, answered: tuple[bool, ...] = (), error: str = "") -> Trace:
+    def trace(
+        self,
+        answered: tuple[bool, ...] = (),
+        error: str = "",
+        handovers: tuple[Handover, ...] = (),
+    ) -> Trace:
         """The finished Trace, with every canary of the campaign looked for in every event."""
         sightings: list[Sighting] = []
         unscanned = 0
@@ -143,6 +148,7 @@ class Recorder:
             lives=tuple(self.lives),
             planted=tuple(self.planted),
             sightings=tuple(sightings),
+            handovers=handovers,
             pollution=tuple(self.pollution),
             task_responses=self.responses,
             answered=answered,

@@ -17,6 +17,7 @@ from typing import Any
 from isolation_kit.errors import IsolationKitError, TargetError, TargetRefused, TargetTimeout, UsageError
 from isolation_kit.scenario import Scenario
 from isolation_kit.stage.case import CURRENT_TURN, Case
+from isolation_kit.stage.guard import Guard
 from isolation_kit.stage.recorder import Ledger, Recorder
 from isolation_kit.stage.stage import LogTap, Stage
 from isolation_kit.target import Declaration, Turn
@@ -59,12 +60,14 @@ class Runner:
         self._kept: contextlib.AsyncExitStack | None = None
         self._kept_say: Say | None = None
         self._stage: Stage | None = None
+        self._guard = Guard()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="isolation-target", daemon=True)
         self._thread.start()
         logging.getLogger().addHandler(self._tap)
 
     def _serve(self) -> None:
+        self._guard.watch()
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
@@ -77,9 +80,10 @@ class Runner:
         if self.abandoned:
             return recorder.trace(error=self.abandoned)
         self.executions += 1
-        future = asyncio.run_coroutine_threadsafe(self._guarded(scenario, recorder), self._loop)
+        case = Case(scenario, self.declaration, recorder)
+        future = asyncio.run_coroutine_threadsafe(self._guarded(case), self._loop)
         answered, error = self._wait(future)
-        return recorder.trace(answered, error)
+        return recorder.trace(answered, error, case.handovers())
 
     def _wait(self, future: Future[tuple[tuple[bool, ...], str]]) -> tuple[tuple[bool, ...], str]:
         try:
@@ -93,16 +97,16 @@ class Runner:
             )
             return (), str(TargetTimeout(self.abandoned))
 
-    async def _guarded(self, scenario: Scenario, recorder: Recorder) -> tuple[tuple[bool, ...], str]:
-        case = Case(scenario, self.declaration, recorder)
+    async def _guarded(self, case: Case) -> tuple[tuple[bool, ...], str]:
         self._tap.case = case
         try:
-            return await self._case(case), ""
+            with self._guard.active(case.recorder.problems.append):
+                return await self._case(case), ""
         except TargetRefused as refusal:
-            recorder.refused = str(refusal) or "refused"
+            case.recorder.refused = str(refusal) or "refused"
             return (), ""
         except UnicodeEncodeError:
-            recorder.refused = "a client could not encode the text (lone surrogate)"
+            case.recorder.refused = "a client could not encode the text (lone surrogate)"
             return (), ""
         except IsolationKitError as error:
             return (), str(error)

@@ -11,6 +11,7 @@ from isolation_kit.errors import TargetRefused, UsageError
 from isolation_kit.scenario import Limits, check_slot
 from isolation_kit.stage.case import CURRENT_TURN, Case
 from isolation_kit.stage.puppet import ModelCall, ModelReply
+from isolation_kit.stage.wire import ASGIApp, Wire
 from isolation_kit.target import Turn
 from isolation_kit.trace import Channel, Lifecycle, Pollution
 
@@ -91,6 +92,14 @@ class Stage:
     def base_url(self) -> str:
         """The endpoint's address, for example `http://127.0.0.1:49152/r0/v1`; started at first use."""
         return self._endpoint(self)
+
+    @property
+    def app(self) -> ASGIApp:
+        """The endpoint as an ASGI app, for a client in this process: `ASGITransport(app=stage.app)`.
+
+        Any host serves as its base URL, for example `http://puppets/` + `stage.run_id` + `/v1`.
+        """
+        return Wire((self,))
 
     @property
     def run_id(self) -> str:

@@ -1,0 +1,309 @@
+"""The audit of one target: sweep, census, reduction. The one core that every face uses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from types import TracebackType
+from typing import Self
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+
+from isolation_kit.content import Attack
+from isolation_kit.conversation import conversation
+from isolation_kit.errors import ConfigError
+from isolation_kit.finding import Fingerprint, Mode, Verdict
+from isolation_kit.fingerprints import CaseOutcome, Tally
+from isolation_kit.generate import FAMILIES as _FAMILIES
+from isolation_kit.generate import SWEEP, sweep
+from isolation_kit.journal import Journal
+from isolation_kit.oracles import Oracle, Variant, all_oracles, drive
+from isolation_kit.oracles.protocol import mode_of
+from isolation_kit.outcome import Item, ItemOutcome, Smallest
+from isolation_kit.policy import Policy
+from isolation_kit.reduction import reduce
+from isolation_kit.scenario import Scenario
+from isolation_kit.stage import Ledger, Runner
+from isolation_kit.stage.server import Endpoint
+from isolation_kit.target import Declaration
+from isolation_kit.trace import CHILD_CHANNELS, Trace
+
+__all__ = ["FAMILIES", "Campaign", "Plan", "items"]
+
+FAMILIES: tuple[str, ...] = tuple(_FAMILIES)
+_BLOCK = 50
+_CAUSES = 20
+_REDUCTION = 500
+_HOPELESS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        cases: generated cases per item.
+        profile: "quick", "ci" or "deep": how often each oracle judges.
+        case_timeout: seconds for one case.
+        deadline: a `time.monotonic()` value after which no further block starts.
+        shard: (i, n): this process runs every n-th block, beginning with the i-th.
+        untested: child to reason, declared as not tested on purpose.
+    """
+
+    seed: int = 7
+    cases: int = 1000
+    families: tuple[str, ...] = FAMILIES
+    profile: str = "quick"
+    policy: Policy = field(default_factory=Policy)
+    attacks: tuple[Attack, ...] = ()
+    case_timeout: float = 20.0
+    deadline: float | None = None
+    shard: tuple[int, int] = (1, 1)
+    untested: Mapping[str, str] = field(default_factory=dict)
+
+
+def items(targets: Sequence[str], families: Sequence[str]) -> tuple[Item, ...]:
+    """The items of a run in order: per target the sweep first, then the families."""
+    names = [(target, family) for target in targets for family in (SWEEP, *families)]
+    return tuple(Item(order, target, family) for order, (target, family) in enumerate(names))
+
+
+Key = tuple[Fingerprint, Verdict, Mode]
+
+
+class Campaign:
+    """Audits one target. Use it as a context manager: it owns a worker thread and, if asked for, a server."""
+
+    def __init__(self, declaration: Declaration, plan: Plan, *, journal: Journal | None = None) -> None:
+        self.declaration = declaration
+        self.plan = plan
+        self.journal = journal
+        self._endpoint = Endpoint()
+        self._runner = Runner(
+            declaration, Ledger(plan.seed), timeout=plan.case_timeout, endpoint=self._endpoint.url
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Tear the target down and stop thread and server."""
+        self._runner.close()
+        self._endpoint.close()
+
+    def run(self, item: Item) -> ItemOutcome:
+        """Run one item: the sweep, or the census of one family, then reduce what it found."""
+        wall, cpu = time.monotonic(), time.process_time()
+        run = _ItemRun(self, item)
+        outcome = run.sweep() if item.family == SWEEP else run.census()
+        return replace(outcome, cpu_seconds=time.process_time() - cpu, wall_seconds=time.monotonic() - wall)
+
+    def replay(self, scenario: Scenario) -> CaseOutcome:
+        """Judge one stored case with every oracle."""
+        return self.judge(scenario, 0, 0, all_oracles())[0]
+
+    def judge(
+        self, scenario: Scenario, block: int, index: int, oracles: Sequence[Oracle]
+    ) -> tuple[CaseOutcome, Trace]:
+        """Run one case under some oracles; equal variants run once."""
+        traces: dict[Variant, Trace] = {}
+
+        def execute(variant: Variant) -> Trace:
+            if variant not in traces:
+                traces[variant] = self._runner.execute(variant.scenario)
+            return traces[variant]
+
+        before = self._runner.executions
+        base = execute(Variant(scenario))
+        judgements = tuple(
+            drive(oracle, scenario, self.declaration, self.plan.policy, execute) for oracle in oracles
+        )
+        outcome = CaseOutcome(
+            block=block,
+            index=index,
+            digest=scenario.digest(),
+            mode=mode_of(scenario),
+            judgements=judgements,
+            executions=self._runner.executions - before,
+            refused=bool(base.refused),
+            pollution=tuple((item.path, item.source_tool) for item in base.pollution),
+            task_responses=base.task_responses,
+            planted=frozenset(item.place.slot for item in base.planted),
+            channels=frozenset((event.agent, str(event.channel)) for event in base.events),
+        )
+        return outcome, base
+
+    @property
+    def abandoned(self) -> str:
+        """Why the target is not run any more, or ""."""
+        return self._runner.abandoned
+
+
+class _ItemRun:
+    """The counters and first cases of one item while it runs."""
+
+    def __init__(self, campaign: Campaign, item: Item) -> None:
+        self.campaign = campaign
+        self.plan = campaign.plan
+        self.item = item
+        self.tally = Tally()
+        self.first: dict[Key, tuple[Scenario, str]] = {}
+        self.error = ""
+        self.index = 0
+
+    # -- the two ways to get cases -----------------------------------------------------------------------
+
+    def sweep(self) -> ItemOutcome:
+        declaration = self.campaign.declaration
+        reached: set[str] = set()
+        tapped: set[str] = set()
+        number = 0
+        for number, scenario in enumerate(sweep(declaration), start=1):
+            trace = self.case(self.seeded(scenario, 0, number), 0, all_oracles())
+            reached |= {event.agent for event in trace.events if event.channel in CHILD_CHANNELS}
+            tapped |= {str(event.channel) for event in trace.events}
+            if self.campaign.abandoned:
+                break
+        unreached = tuple(
+            (child, "the sweep did not reach it; let the target offer the way to it, or declare [[untested]]")
+            for child in declaration.children
+            if child not in reached and child not in self.plan.untested
+        )
+        blind = tuple(sorted(str(tap) for tap in declaration.taps if str(tap) not in tapped))
+        return replace(self.outcome(number), unreached=unreached, not_tapped=blind)
+
+    def census(self) -> ItemOutcome:
+        family = _FAMILIES.get(self.item.family)
+        attacks = tuple(a for a in self.plan.attacks if a.family == self.item.family)
+        if family is None or not attacks:
+            raise ConfigError(
+                f"family {self.item.family!r} has no {'generator' if family is None else 'attacks'}; "
+                f"allowed: {', '.join(FAMILIES)}; correct families in isolation.toml or add attack files"
+            )
+        strategy = family.strategy(attacks, self.campaign.declaration)
+        cut = ""
+        shard, shards = self.plan.shard
+        blocks = [b for b in range(-(-self.plan.cases // _BLOCK)) if b % shards == shard - 1]
+        requested = sum(min(_BLOCK, self.plan.cases - block * _BLOCK) for block in blocks)
+        for block in blocks:
+            cut = self.stop()
+            if cut:
+                break
+            self._block(strategy, block, min(_BLOCK, self.plan.cases - block * _BLOCK))
+        if not cut and self.tally.n < requested:
+            cut = self.stop() or f"exhausted: the family has only {self.tally.n} different cases here"
+        return replace(self.outcome(requested), cut=cut)
+
+    def _block(self, strategy: object, block: int, size: int) -> None:
+        @seed(f"{self.plan.seed}/{self.item.target}/{self.item.family}/{block}")
+        @settings(
+            max_examples=size,
+            phases=(Phase.generate,),
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            verbosity=Verbosity.quiet,
+            derandomize=False,
+        )
+        @given(strategy)  # type: ignore[arg-type]
+        def cases(drawn: Scenario) -> None:
+            if not self.campaign.abandoned and not self.hopeless:
+                oracles = [o for o in all_oracles() if o.samples(self.plan.profile, self.index)]
+                self.case(self.seeded(drawn, block, self.index), block, oracles)
+
+        cases()
+
+    def stop(self) -> str:
+        """Why no further block starts, or ""."""
+        if self.campaign.abandoned:
+            return "not run: the target hung"
+        if self.hopeless:
+            return f"stopped: the first {_HOPELESS} cases all failed"
+        if self.plan.deadline is not None and time.monotonic() >= self.plan.deadline:
+            return "cut by --isolation-max-time"
+        return ""
+
+    @property
+    def hopeless(self) -> bool:
+        """True if the target failed in every one of the first cases."""
+        errors = self.tally.verdicts[Verdict.ERROR]
+        return self.tally.n >= _HOPELESS and errors == self.tally.n
+
+    # -- one case ----------------------------------------------------------------------------------------
+
+    def seeded(self, scenario: Scenario, block: int, index: int) -> Scenario:
+        """The drawn scenario with a seed of its own, so that no two cases share a token."""
+        text = f"{self.plan.seed}/{self.item.target}/{self.item.family}/{block}/{index}"
+        number = int.from_bytes(blake2b(text.encode(), digest_size=6).digest(), "big")
+        return replace(scenario, seed=number)
+
+    def case(self, scenario: Scenario, block: int, oracles: Sequence[Oracle]) -> Trace:
+        outcome, trace = self.campaign.judge(scenario, block, self.index, oracles)
+        if self.campaign.journal is not None:
+            # On disk before anybody hears of it: a killed run loses nothing that was announced.
+            self.campaign.journal.case(self.item.name, block, self.index, scenario, outcome.findings)
+        self.index += 1
+        self.tally.add(outcome)
+        if not self.error:
+            self.error = next(
+                (j.reason for j in outcome.judgements if j.verdict is Verdict.ERROR and j.applicable), ""
+            )
+        for finding in outcome.findings:
+            key = (finding.fingerprint, finding.kind, finding.mode)
+            self.first.setdefault(key, (scenario, finding.oracle))
+        return trace
+
+    # -- what it came to ---------------------------------------------------------------------------------
+
+    def outcome(self, requested: int) -> ItemOutcome:
+        return ItemOutcome(
+            item=self.item,
+            requested=requested,
+            tally=self.tally,
+            smallest=tuple(self._smallest()),
+            error=self.error,
+        )
+
+    def _smallest(self) -> list[Smallest]:
+        out: list[Smallest] = []
+        causes: set[tuple[str, str, Verdict]] = set()
+        for key in sorted(self.first):
+            fingerprint, kind, mode = key
+            scenario, oracle = self.first[key]
+            cause = (fingerprint.what, fingerprint.channel, kind)
+            spent, reduced = 0, False
+            if self._reducible(key) and cause not in causes and len(causes) < _CAUSES:
+                causes.add(cause)
+                scenario, spent = reduce(scenario, self._witness(key, oracle), _REDUCTION)
+                reduced = True
+            out.append(
+                Smallest(fingerprint, kind, mode, oracle, scenario, reduced, spent, conversation(scenario))
+            )
+        return out
+
+    def _reducible(self, key: Key) -> bool:
+        """Residue cannot be reduced in this process; exposures keep their first case."""
+        return (
+            key[2] is Mode.STRUCTURAL
+            and key[0].direction != "after"
+            and not self.campaign.abandoned
+            and (self.plan.deadline is None or time.monotonic() < self.plan.deadline)
+        )
+
+    def _witness(self, key: Key, name: str) -> Callable[[Scenario], bool]:
+        oracle = next(oracle for oracle in all_oracles() if oracle.name == name)
+
+        def still_leaks(candidate: Scenario) -> bool:
+            if self.campaign.abandoned:
+                return False
+            outcome, _ = self.campaign.judge(candidate, 0, 0, (oracle,))
+            return any((f.fingerprint, f.kind, f.mode) == key for f in outcome.findings)
+
+        return still_leaks

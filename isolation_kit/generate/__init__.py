@@ -1,0 +1,13 @@
+"""Hypothesis strategies that draw base scenarios, one file a family, and the sweep that needs no chance."""
+
+from __future__ import annotations
+
+from isolation_kit.generate import boundary_overflow, cross_user, noise_injection
+from isolation_kit.generate.family import Family
+from isolation_kit.generate.sweep import SWEEP, sweep
+
+__all__ = ["FAMILIES", "SWEEP", "Family", "sweep"]
+
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (noise_injection.FAMILY, cross_user.FAMILY, boundary_overflow.FAMILY)
+}

@@ -1,0 +1,151 @@
+"""Boundary overflow: a text of limit-1, limit, limit+1 and ten times the limit, in scripts of 0.2 to 4 tokens
+a character, and replies that are deep, wide, duplicated or not encodable.
+
+Limits are scaled to hundreds of characters: at real sizes one case costs a second.
+Source: article 000 sections 3.2 and 4.7.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from isolation_kit.content import Attack, Overflow
+from isolation_kit.generate.assemble import Builder, Draw
+from isolation_kit.generate.family import Family, draws, temperaments
+from isolation_kit.scenario import (
+    Act,
+    Delegate,
+    Limits,
+    Place,
+    Scenario,
+    Temperament,
+    TurnPlan,
+    UseTool,
+)
+from isolation_kit.target import Declaration
+
+__all__ = ["FAMILY"]
+
+_LIMITS = Limits(window=600, tool_output=400)
+_TOKEN_LENGTH = 20
+
+
+def _strategy(attacks: tuple[Attack, ...], declaration: Declaration) -> st.SearchStrategy[Scenario]:
+    return st.builds(
+        lambda attack, temper, size, atom, first, last: _scenario(
+            attacks[attack % len(attacks)], declaration, temper, size, atom, first, last
+        ),
+        st.integers(0, 63),
+        temperaments(),
+        st.integers(0, 15),
+        st.integers(0, 63),
+        st.one_of(st.none(), draws()),
+        draws(),
+    )
+
+
+def _scenario(
+    attack: Attack,
+    declaration: Declaration,
+    temper: tuple[Temperament, Temperament],
+    size: int,
+    atom: int,
+    first: Draw | None,
+    last: Draw,
+) -> Scenario:
+    overflow = attack.overflow
+    assert overflow is not None
+    builder = Builder(attack, declaration)
+    turns = [builder.turn(0, first)] if first is not None else []
+    turns.append(builder.turn(len(turns), last, last=True))
+    blow = _Blow(overflow, size, atom, bool(declaration.triggers))
+    turns = [blow.history(turns[0]), *turns[1:]] if overflow.of == "history" else turns
+    turns[-1] = blow.turn(turns[-1])
+    return Scenario(
+        FAMILY.name,
+        attack.id,
+        0,
+        tuple(turns),
+        root=temper[0],
+        child=temper[1],
+        limits=_LIMITS,
+    )
+
+
+class _Blow:
+    """Blows the attacked text of a turn up to the drawn size."""
+
+    def __init__(self, overflow: Overflow, size: int, atom: int, one_word: bool) -> None:
+        self.overflow = overflow
+        self.name = overflow.sizes[size % len(overflow.sizes)] if overflow.sizes else "limit"
+        self.atom = overflow.atoms[atom % len(overflow.atoms)] if overflow.atoms else "a"
+        self.one_word = one_word
+
+    def history(self, turn: TurnPlan) -> TurnPlan:
+        return replace(turn, text=self.pad(turn.text, _LIMITS.window))
+
+    def turn(self, turn: TurnPlan) -> TurnPlan:
+        acts = tuple(self.delegate(act, turn) if isinstance(act, Delegate) else act for act in turn.acts)
+        return replace(turn, acts=acts)
+
+    def delegate(self, act: Delegate, turn: TurnPlan) -> Delegate:
+        of = self.overflow.of
+        if of == "task":
+            act = replace(act, task=self.pad(act.task, _LIMITS.window))
+        elif of == "identifier":
+            identifier = "U_" + self.pad(_last_place(act.task), _LIMITS.window, tight=True)
+            act = replace(act, task=identifier, required=False)
+        if self.overflow.twist == "lone-surrogate" and of == "task":
+            act = replace(act, task=act.task + "\ud83d", required=False)
+        return replace(act, acts=tuple(self.child_act(item) for item in act.acts))
+
+    def child_act(self, act: Act) -> Act:
+        if not isinstance(act, UseTool):
+            return act
+        if self.overflow.of == "tool.args":
+            return replace(act, query=self.pad(act.query, _LIMITS.tool_output))
+        if self.overflow.of == "tool.result":
+            return replace(act, reply=self.reply(act.reply))
+        return act
+
+    def pad(self, text: str, limit: int, *, tight: bool = False) -> str:
+        """`text` and as many atoms as make it `limit` (or the drawn size) characters long, tokens counted."""
+        size = {"limit-1": limit - 1, "limit": limit, "limit+1": limit + 1, "10x": 10 * limit}[self.name]
+        atom = "".join(self.atom.split()) or "a" if self.one_word or tight else self.atom
+        length = len(_without_placeholders(text))
+        missing = max(0, size - length)
+        return text + (atom * (missing // len(atom) + 1))[:missing]
+
+    def reply(self, raw: str) -> str:
+        """The tool's reply with the twist, or with its longest text blown up."""
+        twist = self.overflow.twist
+        if not raw.startswith("{") or not raw.endswith("}"):
+            return self.pad(raw, _LIMITS.tool_output)
+        if twist == "deep-nesting":
+            return f'{raw[:-1]}, "deep": {"[" * 80}1{"]" * 80}}}'
+        if twist == "many-keys":
+            keys = ", ".join(f'"key_{i}": {i}' for i in range(400))
+            return f"{raw[:-1]}, {keys}}}"
+        if twist == "duplicate-keys":
+            return f"{raw[:-1]}, {raw[1:]}"
+        if twist == "lone-surrogate":
+            return f'{raw[:-1]}, "odd": "\\ud83d"}}'
+        return f'{raw[:-1]}, "page": {json.dumps(self.pad("", _LIMITS.tool_output))}}}'
+
+
+def _last_place(task: str) -> str:
+    """The last placeholder of a task: the one that stands for its identifier."""
+    start = task.rfind("{{canary:")
+    return task[start : task.index("}}", start) + 2] if start >= 0 else Place("task.input").placeholder
+
+
+def _without_placeholders(text: str) -> str:
+    """`text` with each placeholder as long as the token that will stand there."""
+    parts = text.split("{{canary:")
+    return parts[0] + "".join("x" * _TOKEN_LENGTH + part.split("}}", 1)[1] for part in parts[1:])
+
+
+FAMILY = Family("boundary-overflow", _strategy)

@@ -1,0 +1,172 @@
+"""Only declared fields cross, recursively and closed-world, by strict parsing; the rest is a fingerprint.
+
+Looks at the brief as the child gets it, at tool replies as the child's model sees them, and at the result as
+it goes up, each against the schema that the target declares. Walks the schema itself: JSON Schema lets
+undeclared keys pass by default.
+Kills: 10, 11, 14, 17 and 49 of the table of seeded defects.
+Source: article 000 sections 2.2, 3.2 and 4.4.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from isolation_kit.errors import StrictJSONError
+from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement
+from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
+from isolation_kit.policy import Policy
+from isolation_kit.scenario import Scenario
+from isolation_kit.strictjson import loads
+from isolation_kit.target import Declaration, Schema
+from isolation_kit.trace import Channel, Event, Trace
+
+__all__ = ["ORACLE", "undeclared"]
+
+_NAME = "contract"
+_SAFE = re.compile(r"[A-Za-z_\u4e00-\u9fff][A-Za-z0-9_\-\u4e00-\u9fff]{0,39}\Z")
+_UNREADABLE = "(not strict JSON)"
+_NODES = 20_000
+
+
+def _check(
+    scenario: Scenario, declaration: Declaration, policy: Policy
+) -> Generator[tuple[Variant, ...], tuple[Trace, ...], Judgement]:
+    agents = declaration.agents.values()
+    if not any(agent.brief or agent.result or agent.declares_fields for agent in agents):
+        return Judgement.not_applicable(_NAME, "the target declares no brief, result or tool fields")
+    (trace,) = yield (Variant(scenario),)
+    if not any(event.agent != declaration.root for event in trace.events):
+        return Judgement.not_applicable(_NAME, "no child was reached")
+    tokens = tuple(item.token for item in trace.planted)
+    seen: dict[Fingerprint, Finding] = {}
+    for event in trace.events:
+        for channel, path, tool in _violations(event, declaration):
+            finding = _finding(scenario, declaration, policy, event, channel, path, tool, tokens)
+            seen.setdefault(finding.fingerprint, finding)
+    findings = tuple(seen[key] for key in sorted(seen))
+    return Judgement(_NAME, verdict_of(findings), findings)
+
+
+ORACLE = Oracle(
+    name=_NAME,
+    claim="only declared fields cross, at every depth",
+    check=_check,
+    every={"quick": 1, "ci": 1, "deep": 1},
+    source="article 000 section 3.2",
+)
+
+Path = tuple[str, ...]
+
+
+def undeclared(schema: Schema, value: Any) -> Iterator[Path]:
+    """The paths of all keys in `value` that `schema` does not declare, closed-world (list indices left out).
+
+    A subschema without `properties` and `items` declares a plain value: an object or list there is undeclared
+    content. `additionalProperties: true` or a schema opens that level.
+    """
+    budget = [_NODES]
+    yield from _walk(schema, value, (), budget)
+
+
+def _walk(schema: Schema, value: Any, path: Path, budget: list[int]) -> Iterator[Path]:
+    budget[0] -= 1
+    if budget[0] < 0:
+        return
+    if isinstance(value, Mapping):
+        properties = schema.get("properties", {})
+        extra = schema.get("additionalProperties", False)
+        for key, item in value.items():
+            inner = properties.get(key, extra)
+            if inner is False:
+                yield (*path, str(key))
+            elif isinstance(inner, Mapping):
+                yield from _walk(inner, item, (*path, str(key)), budget)
+    elif isinstance(value, list):
+        items = schema.get("items")
+        for item in value:
+            if isinstance(items, Mapping):
+                yield from _walk(items, item, path, budget)
+            elif items is None and schema.get("type") not in (None, "array"):
+                yield (*path, "[]")
+
+
+def _violations(event: Event, declaration: Declaration) -> Iterator[tuple[Channel, Path, str]]:
+    agent = declaration.agents.get(event.agent)
+    if agent is None or event.agent == declaration.root:
+        return
+    if event.channel is Channel.CHILD_CONTEXT and agent.brief is not None and not event.tool:
+        yield from ((event.channel, path, "") for path in _strict(agent.brief, event.data))
+    elif event.channel is Channel.RESULT and agent.result is not None:
+        yield from ((event.channel, path, "") for path in _strict(agent.result, event.data))
+    elif event.channel is Channel.CHILD_REQUEST and agent.declares_fields:
+        for name, content in _tool_messages(event.data):
+            tool = agent.tool(name)
+            if tool is not None and tool.fields is not None:
+                yield from ((event.channel, path, name) for path in _strict(tool.fields, content, True))
+
+
+def _strict(schema: Schema, data: bytes | str, reply: bool = False) -> Iterator[Path]:
+    try:
+        value = loads(data)
+    except StrictJSONError:
+        yield (_UNREADABLE,)
+        return
+    if reply and isinstance(value, Mapping) and set(value) == {"error"}:
+        return  # the runtime's own words about a reply that it refused
+    yield from undeclared(schema, value)
+
+
+def _tool_messages(body: bytes) -> Iterator[tuple[str, str]]:
+    """(tool name, content) of the tool messages of a request in OpenAI chat form."""
+    try:
+        messages = json.loads(body).get("messages", [])
+    except (ValueError, AttributeError, RecursionError):
+        return
+    names: dict[str, str] = {}
+    for message in messages if isinstance(messages, list) else []:
+        if not isinstance(message, Mapping):
+            continue
+        for call in message.get("tool_calls") or ():
+            if isinstance(call, Mapping):
+                function = call.get("function", call)
+                names[str(call.get("id"))] = str(function.get("name", ""))
+        content = message.get("content")
+        if message.get("role") == "tool" and isinstance(content, str):
+            yield names.get(str(message.get("tool_call_id")), str(message.get("name", ""))), content
+
+
+def _finding(
+    scenario: Scenario,
+    declaration: Declaration,
+    policy: Policy,
+    event: Event,
+    channel: Channel,
+    path: Path,
+    tool: str,
+    tokens: tuple[str, ...],
+) -> Finding:
+    direction = Direction.UP if channel is Channel.RESULT else Direction.DOWN
+    what = f"field.{_safe(path[-1], tokens)}"
+    return Finding(
+        Fingerprint(declaration.name, declaration.edge(event.agent), what, str(channel), str(direction)),
+        _NAME,
+        mode=mode_of(scenario),
+        form="undeclared field",
+        path="/".join(_safe(part, tokens) for part in path),
+        source_tool=tool,
+        turn=event.turn,
+        user=event.user,
+        instance=event.instance,
+        allowed_by=policy.allowed_by(what, str(channel), event.agent),
+    )
+
+
+def _safe(key: str, tokens: tuple[str, ...]) -> str:
+    """A key as it may be shown: the target chose it, and it may itself hold a token."""
+    if key == _UNREADABLE or (_SAFE.match(key) and not any(token in key.lower() for token in tokens)):
+        return key
+    return f"#{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"

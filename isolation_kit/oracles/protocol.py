@@ -1,0 +1,84 @@
+"""What an oracle is, and the driver that runs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+
+from isolation_kit.finding import Finding, Judgement, Mode, Verdict
+from isolation_kit.policy import Policy
+from isolation_kit.scenario import Scenario
+from isolation_kit.target import Declaration
+from isolation_kit.trace import Trace
+
+__all__ = ["Check", "Oracle", "Variant", "drive", "mode_of", "verdict_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A pure change of the base scenario, run for the `repeat`-th time."""
+
+    scenario: Scenario
+    repeat: int = 0
+
+
+Check = Callable[
+    [Scenario, Declaration, Policy], Generator[tuple[Variant, ...], tuple[Trace, ...], Judgement]
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """One judge.
+
+    Attributes:
+        claim: what it asserts, in one sentence.
+        every: per profile, it judges the first and then each `every`-th case (1: all, 0: none).
+        source: article section or public link.
+    """
+
+    name: str
+    claim: str
+    check: Check
+    every: Mapping[str, int]
+    source: str
+
+    def samples(self, profile: str, index: int) -> bool:
+        """True if the case with this running number is judged under the profile."""
+        step = self.every.get(profile, 1)
+        return step > 0 and index % step == 0
+
+
+def drive(
+    oracle: Oracle,
+    scenario: Scenario,
+    declaration: Declaration,
+    policy: Policy,
+    execute: Callable[[Variant], Trace],
+) -> Judgement:
+    """Run one oracle on one case. An oracle that raises is an ERROR of its own row, never a pass."""
+    steps = oracle.check(scenario, declaration, policy)
+    try:
+        wanted = next(steps)
+        while True:
+            wanted = steps.send(tuple(execute(variant) for variant in wanted))
+    except StopIteration as end:
+        judgement: Judgement = end.value
+        return judgement
+    except Exception as error:
+        return Judgement(
+            oracle.name, Verdict.ERROR, reason=f"the oracle itself failed with {type(error).__name__}"
+        )
+
+
+def mode_of(scenario: Scenario) -> Mode:
+    """Structural under quiet puppets, exposure under parrots."""
+    return Mode.STRUCTURAL if scenario.quiet else Mode.EXPOSURE
+
+
+def verdict_of(findings: tuple[Finding, ...]) -> Verdict:
+    """LEAK or LOSS if a finding that decides says so, else PASS."""
+    kinds = {finding.kind for finding in findings if finding.counts}
+    if Verdict.LEAK in kinds:
+        return Verdict.LEAK
+    return Verdict.LOSS if Verdict.LOSS in kinds else Verdict.PASS

@@ -1,0 +1,242 @@
+"""Reduces a leaking case to its smallest: on the Scenario itself, by its own witness, within a budget.
+
+Drops turns, users, acts and carriers, then shortens texts and JSON replies; keeps a change only if the same
+leak is still there. Bounded by executions, never by time, so that the same case reduces to the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from isolation_kit.scenario import (
+    Act,
+    Answer,
+    Delegate,
+    Limits,
+    Place,
+    Say,
+    Scenario,
+    Temperament,
+    TurnPlan,
+    UseTool,
+    fill,
+    places_in,
+)
+
+__all__ = ["reduce"]
+
+
+def reduce(
+    scenario: Scenario, still_leaks: Callable[[Scenario], bool], budget: int = 500
+) -> tuple[Scenario, int]:
+    """The smallest case found that still leaks, and how many executions it took.
+
+    Args:
+        still_leaks: runs the finding's witness on a candidate.
+        budget: the most candidates that may be tried.
+    """
+    tried: set[str] = {scenario.digest()}
+    spent = 0
+    progress = True
+    while progress and spent < budget:
+        progress = False
+        for candidate in _candidates(scenario):
+            digest = candidate.digest()
+            if digest in tried:
+                continue
+            tried.add(digest)
+            spent += 1
+            if still_leaks(candidate):
+                scenario, progress = candidate, True
+                break
+            if spent >= budget:
+                break
+    return scenario, spent
+
+
+def _candidates(scenario: Scenario) -> Iterator[Scenario]:
+    """Simpler cases, the boldest change first."""
+    yield from _whole(scenario)
+    for index in range(len(scenario.turns)):
+        yield _without_turn(scenario, index)
+    yield from _fewer_users(scenario)
+    for index, turn in enumerate(scenario.turns):
+        for acts in _fewer_acts(turn.acts):
+            yield _with_turn(scenario, index, replace(turn, acts=acts))
+    for index, turn in enumerate(scenario.turns):
+        if turn.session != "s":
+            yield _with_turn(scenario, index, replace(turn, session="s"))
+        for text in _shorter(turn.text):
+            yield _with_turn(scenario, index, replace(turn, text=text))
+        for acts in _shorter_acts(turn.acts):
+            yield _with_turn(scenario, index, replace(turn, acts=acts))
+
+
+def _whole(scenario: Scenario) -> Iterator[Scenario]:
+    if not scenario.quiet:
+        yield replace(scenario, root=Temperament.QUIET, child=Temperament.QUIET)
+        yield replace(scenario, root=Temperament.QUIET)
+        yield replace(scenario, child=Temperament.QUIET)
+    if scenario.concurrent:
+        yield replace(scenario, concurrent=False)
+    if scenario.limits != Limits():
+        yield replace(scenario, limits=Limits())
+    if scenario.subjects and all(turn.subject < 0 for turn in scenario.turns):
+        yield replace(scenario, subjects=())
+    if len(scenario.turns) > 2:
+        last = scenario
+        while len(last.turns) > 1:
+            last = _without_turn(last, 0)
+        yield last
+
+
+def _with_turn(scenario: Scenario, index: int, turn: TurnPlan) -> Scenario:
+    return replace(scenario, turns=(*scenario.turns[:index], turn, *scenario.turns[index + 1 :]))
+
+
+def _without_turn(scenario: Scenario, index: int) -> Scenario:
+    """The case without one turn; later turns move up, and their places with them."""
+    if len(scenario.turns) == 1:
+        return scenario
+    kept = (*scenario.turns[:index], *scenario.turns[index + 1 :])
+
+    def moved(place: Place) -> Place:
+        return replace(place, turn=place.turn - 1) if place.turn > index else place
+
+    return replace(scenario, turns=tuple(_mapped(turn, moved) for turn in kept))
+
+
+def _fewer_users(scenario: Scenario) -> Iterator[Scenario]:
+    used = sorted({turn.user for turn in scenario.turns})
+    if len(used) > 1:
+        for user in used[1:]:
+            yield _renamed(scenario, {user: used[0]})
+    if used != list(range(len(scenario.users))):
+        numbers = {user: number for number, user in enumerate(used)}
+        yield replace(_renamed(scenario, numbers), users=tuple(scenario.users[user] for user in used))
+    if any(turn.subject >= 0 for turn in scenario.turns):
+        yield replace(
+            scenario,
+            subjects=(),
+            turns=tuple(
+                replace(_mapped(turn, lambda place: replace(place, subject=-1)), subject=-1)
+                for turn in scenario.turns
+            ),
+        )
+
+
+def _renamed(scenario: Scenario, users: dict[int, int]) -> Scenario:
+    def moved(place: Place) -> Place:
+        return replace(place, user=users.get(place.user, place.user))
+
+    return replace(
+        scenario,
+        turns=tuple(
+            replace(_mapped(turn, moved), user=users.get(turn.user, turn.user)) for turn in scenario.turns
+        ),
+    )
+
+
+def _mapped(turn: TurnPlan, change: Callable[[Place], Place]) -> TurnPlan:
+    def text(value: str) -> str:
+        return fill(value, lambda place: change(place).placeholder)
+
+    return replace(turn, text=text(turn.text), acts=tuple(_mapped_act(act, text) for act in turn.acts))
+
+
+def _mapped_act(act: Act, text: Callable[[str], str]) -> Act:
+    match act:
+        case Say(value):
+            return Say(text(value))
+        case Answer(value):
+            return Answer(text(value))
+        case UseTool(tool, query, reply):
+            return UseTool(tool, text(query), text(reply))
+        case Delegate():
+            return replace(
+                act,
+                task=text(act.task),
+                constants=text(act.constants),
+                acts=tuple(_mapped_act(inner, text) for inner in act.acts),
+            )
+
+
+def _fewer_acts(acts: tuple[Act, ...]) -> Iterator[tuple[Act, ...]]:
+    for index in range(len(acts)):
+        yield (*acts[:index], *acts[index + 1 :])
+    for index, act in enumerate(acts):
+        if isinstance(act, Delegate):
+            for inner in _fewer_acts(act.acts):
+                yield (*acts[:index], replace(act, acts=inner), *acts[index + 1 :])
+            if act.constants:
+                yield (*acts[:index], replace(act, constants=""), *acts[index + 1 :])
+
+
+def _shorter_acts(acts: tuple[Act, ...]) -> Iterator[tuple[Act, ...]]:
+    for index, act in enumerate(acts):
+        for shorter in _shorter_act(act):
+            yield (*acts[:index], shorter, *acts[index + 1 :])
+
+
+def _shorter_act(act: Act) -> Iterator[Act]:
+    match act:
+        case Say(text) | Answer(text):
+            yield from (replace(act, text=value) for value in _shorter(text))
+        case UseTool():
+            yield from (replace(act, query=value) for value in _shorter(act.query))
+            yield from (replace(act, reply=value) for value in _shorter_reply(act.reply))
+        case Delegate():
+            if act.child:
+                yield replace(act, child=0)
+            yield from (replace(act, task=value) for value in _shorter(act.task))
+            yield from (replace(act, constants=value) for value in _shorter(act.constants))
+            yield from (replace(act, acts=inner) for inner in _shorter_acts(act.acts))
+
+
+def _shorter(text: str) -> Iterator[str]:
+    """Nothing, the placeholders alone, then without one of them, then halves of what is long."""
+    if not text:
+        return
+    places = places_in(text)
+    yield ""
+    bare = " ".join(place.placeholder for place in places)
+    if bare != text:
+        yield bare
+    if len(places) > 1:
+        for skipped in places:
+            yield fill(text, lambda place, gone=skipped: "" if place == gone else place.placeholder)  # type: ignore[misc]
+    if len(text) > 80 and not places:
+        yield text[: len(text) // 2]
+
+
+def _shorter_reply(text: str) -> Iterator[str]:
+    """A shorter text, or a JSON reply without one of its keys or items."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        yield from _shorter(text)
+        return
+    if text != "{}":
+        yield "{}"
+    for smaller in _smaller(value):
+        yield json.dumps(smaller, ensure_ascii=False)
+
+
+def _smaller(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key in value:
+            yield {name: item for name, item in value.items() if name != key}
+        for key, item in value.items():
+            for inner in _smaller(item):
+                yield {**value, key: inner}
+    elif isinstance(value, list):
+        for index in range(len(value)):
+            yield [*value[:index], *value[index + 1 :]]
+        for index, item in enumerate(value):
+            for inner in _smaller(item):
+                yield [*value[:index], inner, *value[index + 1 :]]
+    elif isinstance(value, str):
+        yield from (text for text in _shorter(value) if text != value and len(text) < len(value))
