@@ -1,0 +1,109 @@
+"""Defects in the filter between a tool's reply and the child, and in the result that goes up."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import unquote
+
+from isolation_kit.errors import StrictJSONError
+from isolation_kit.mutants.catalogue import leaky
+from isolation_kit.runtime import CLEAN, AllowList, Dropped, Message, Parts, Status, SubAgentResult, ToolSpec
+from isolation_kit.runtime.text import Digest, canonical
+from isolation_kit.runtime.tools import ToolText, filter_tool_result
+from isolation_kit.strictjson import loads
+
+__all__ = [
+    "m10_tool_reply_whole",
+    "m11_top_level_only",
+    "m14_lenient_parser",
+    "m17_filter_before_decoding",
+    "m49_debug_in_result",
+]
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def _tool_reply_whole() -> Parts:
+    def whole(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> ToolText:
+        return ToolText(raw[:limit])
+
+    return replace(CLEAN, filter_tool_result=whole)
+
+
+def _top_level_only() -> Parts:
+    def shallow(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> ToolText:
+        value = _object(raw)
+        if value is None or tool.fields is None:
+            return filter_tool_result(raw, tool, limit, digest)
+        return ToolText(canonical({key: item for key, item in value.items() if key in tool.fields.names}))
+
+    return replace(CLEAN, filter_tool_result=shallow)
+
+
+def _lenient_parser() -> Parts:
+    def lenient(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> ToolText:
+        seen = filter_tool_result(raw, tool, limit, digest)
+        bare = _COMMENT.sub("", raw).strip()
+        if seen.reason != "not_strict_json" or tool.fields is None or not bare.startswith("{"):
+            return seen
+        try:
+            value, end = json.JSONDecoder().raw_decode(bare)
+        except ValueError:
+            return seen
+        kept = tool.fields.keep(value, digest)
+        rest = " ".join([*_COMMENT.findall(raw), bare[end:]])
+        return ToolText(f"{canonical(kept.value)} {rest}"[:limit], kept.dropped)
+
+    return replace(CLEAN, filter_tool_result=lenient)
+
+
+def _filter_before_decoding() -> Parts:
+    def late(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> ToolText:
+        seen = filter_tool_result(raw, tool, limit, digest)
+        value = _object(raw)
+        if value is None or seen.reason:
+            return seen
+        # A name that is still encoded looks like no known one, so it is left to the decoder, too late.
+        decoded = {unquote(key): item for key, item in value.items() if "%" in key}
+        return ToolText(canonical({**json.loads(seen.text), **decoded}), seen.dropped) if decoded else seen
+
+    return replace(CLEAN, filter_tool_result=late)
+
+
+def _debug_in_result() -> Parts:
+    def with_debug(result: SubAgentResult, memory: list[Message]) -> Mapping[str, Any]:
+        raw = result.to_dict()
+        debug = {"rounds": len(memory), "roles": [message.role for message in memory]}
+        return {**raw, "key_outputs": {**raw["key_outputs"], "debug": debug}}
+
+    def as_it_came(
+        data: bytes, declared: AllowList, digest: Digest
+    ) -> tuple[SubAgentResult, tuple[Dropped, ...]]:
+        raw = json.loads(data)
+        errors, artifacts = tuple(raw["errors"]), tuple(raw["artifacts"])
+        status = Status(raw["status"])
+        return (
+            SubAgentResult(raw["task_id"], status, raw["key_outputs"], raw["summary"], artifacts, errors),
+            (),
+        )
+
+    return replace(CLEAN, pack_result=with_debug, read_result=as_it_came)
+
+
+def _object(raw: str) -> dict[str, Any] | None:
+    try:
+        value = loads(raw)
+    except StrictJSONError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+m10_tool_reply_whole = leaky("task", "m10_tool_reply_whole", _tool_reply_whole)
+m11_top_level_only = leaky("task", "m11_top_level_only", _top_level_only)
+m14_lenient_parser = leaky("task", "m14_lenient_parser", _lenient_parser)
+m17_filter_before_decoding = leaky("task", "m17_filter_before_decoding", _filter_before_decoding)
+m49_debug_in_result = leaky("task", "m49_debug_in_result", _debug_in_result)
