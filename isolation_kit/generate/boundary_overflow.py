@@ -94,7 +94,7 @@ class _Blow:
     def delegate(self, act: Delegate, turn: TurnPlan) -> Delegate:
         of = self.overflow.of
         if of == "task":
-            act = replace(act, task=self.pad(act.task, _LIMITS.window))
+            act = replace(act, task=self.pad(act.task, _LIMITS.window), constants="")
         elif of == "identifier":
             identifier = "U_" + self.pad(_last_place(act.task), _LIMITS.window, tight=True)
             act = replace(act, task=identifier, required=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -83,6 +83,9 @@ def reply(schema: Schema | None, result: str, noise: str, shape: int) -> str:
     if not noise:
         return _dump(body)
     extra = _parsed(noise)
+    if isinstance(extra, dict):
+        declared = set(_keys(body))
+        extra = {key: value for key, value in extra.items() if key not in declared}
     if not isinstance(extra, dict):
         if shape % 2:
             return noise
@@ -104,7 +107,17 @@ def _merged(body: dict[str, Any], extra: dict[str, Any], shape: int) -> dict[str
         if nested:
             return {**body, nested[0]: {**body[nested[0]], **extra}}
         return {**body, "meta": extra}
-    return {**body, **{key: value for key, value in extra.items() if key not in body}}
+    return {**body, **extra}
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
 
 
 def _sample(schema: Schema, result: str) -> dict[str, Any]:

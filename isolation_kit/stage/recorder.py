@@ -6,9 +6,10 @@ import itertools
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from isolation_kit.canary import Canary, Mint
-from isolation_kit.detect.scan import Hit, Pool, scan
+from isolation_kit.detect import Hit, Pool, scan
 from isolation_kit.scenario import Place, Scenario
 from isolation_kit.trace import Channel, Event, Handover, Life, Lifecycle, Planted, Pollution, Sighting, Trace
 
@@ -32,6 +33,17 @@ def clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items() if name.lower() not in _CREDENTIALS}
 
 
+_OVERLAP = 512
+_CACHED_EVENTS = 4096
+_CACHED_BYTES = 16_384
+
+
+class _Scanned(NamedTuple):
+    data: bytes
+    hits: tuple[Hit, ...]
+    unscanned: int
+
+
 class Ledger:
     """Every canary of a campaign: who owns it. Keeps the newest `keep` executions for residue.
 
@@ -48,6 +60,7 @@ class Ledger:
             OrderedDict()
         )
         self._keep = keep
+        self._scanned: OrderedDict[bytes, _Scanned] = OrderedDict()
 
     def issue(self, scenario: Scenario, case: str, place: Place) -> Canary:
         """The canary of `place` in this case and variant, minted at first use."""
@@ -62,6 +75,29 @@ class Ledger:
             self._owners[canary.token] = canary
             self.pool.add(canary.token)
         return canary
+
+    def scan(self, data: bytes, earlier: _Scanned | None = None) -> _Scanned:
+        """Every hit in `data`; `earlier` is what the same recipient got before on the same channel.
+
+        A request repeats the messages of the one before it, so only what follows is scanned again, with an
+        overlap. Bytes seen before are not scanned again: canaries minted since cannot be in them.
+        """
+        known = self._scanned.get(data)
+        if known is not None:
+            return known
+        start = 0
+        if earlier is not None and len(earlier.data) > _OVERLAP and data.startswith(earlier.data[:-2]):
+            start = len(earlier.data) - 2 - _OVERLAP
+        result = scan(data[start:] if start else data, self.pool)
+        known = _Scanned(data, result.hits, result.unscanned)
+        if start and earlier is not None:
+            seen = {(hit.token, hit.form): hit for hit in (*earlier.hits, *result.hits)}
+            known = _Scanned(data, tuple(seen.values()), max(earlier.unscanned, result.unscanned))
+        if len(data) <= _CACHED_BYTES:
+            self._scanned[data] = known
+            if len(self._scanned) > _CACHED_EVENTS:
+                self._scanned.popitem(last=False)
+        return known
 
     def owner(self, token: str) -> Canary | None:
         """The canary that has this token, if the campaign issued it."""
@@ -134,14 +170,12 @@ class Recorder:
         live: dict[str, int] = {}
         for item in self.planted:
             live.setdefault(item.token, item.seq)
-        cache: dict[bytes, tuple[tuple[Hit, ...], int]] = {}
+        earlier: dict[tuple[str, str, int], _Scanned] = {}
         for event in self.events:
-            known = cache.get(event.data)
-            if known is None:
-                result = scan(event.data, self.ledger.pool)
-                known = cache[event.data] = (result.hits, result.unscanned)
-            unscanned += known[1]
-            sightings += self._sightings(event, known[0], live)
+            key = (event.channel, event.agent, event.instance)
+            known = earlier[key] = self.ledger.scan(event.data, earlier.get(key))
+            unscanned += known.unscanned
+            sightings += self._sightings(event, known.hits, live)
         return Trace(
             case=self.case,
             events=tuple(self.events),
