@@ -1,0 +1,108 @@
+"""The verdict of one item under the gate, and the short text that a failing item shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from isolation_kit.faces.output import shown
+from isolation_kit.faces.project import Project
+from isolation_kit.finding import Verdict
+from isolation_kit.outcome import ItemOutcome
+from isolation_kit.report import RunBlock, Timing, build, exit_verdict
+
+__all__ = ["Judged", "fail_on", "judge"]
+
+_TOP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What an item comes to. `found` is the strict verdict, `verdict` what remains of it under the gate."""
+
+    verdict: Verdict
+    found: Verdict
+    text: str
+
+
+def fail_on(project: Project) -> str:
+    """What fails: a run that writes the new leaks into its baseline does not fail for them."""
+    gate = project.config.gate.fail_on
+    return "never" if gate == "new" and project.options.update_baseline else gate
+
+
+def judge(project: Project, outcome: ItemOutcome) -> Judged:
+    """Judge one outcome by the same rules as the whole report."""
+    report = build(
+        (outcome,),
+        run=RunBlock(seed=project.config.run.seed),
+        policy=project.config.policy,
+        classes=project.classes,
+        declarations=project.declarations,
+        baseline=project.baseline,
+        timing=Timing(),
+        refused_share=project.config.gate.refused_share,
+    )
+    gate = fail_on(project)
+    verdict = Verdict(exit_verdict(report, gate))
+    return Judged(verdict, Verdict(report["verdict"]), _text(project, report, verdict, gate, outcome))
+
+
+def _text(
+    project: Project, report: Mapping[str, Any], verdict: Verdict, gate: str, outcome: ItemOutcome
+) -> str:
+    (row,) = report["items"]
+    if verdict is Verdict.PASS:
+        return f"{row['cases']} cases"
+    lines = (
+        _leaks(project, report, row, verdict, gate)
+        if verdict in (Verdict.LEAK, Verdict.LOSS)
+        else [f"{_ABOUT[verdict]} ({row['cases']} of {row['requested']} cases ran)"]
+    )
+    lines += [f"  {reason}" for reason in row["reasons"]]
+    if row["cut"]:
+        lines.append(f"  {row['cut']}")
+    if project.case is None and project.items:
+        lines.append(f"  report: {shown(project.output.folder / 'report.html')}")
+    return "\n".join(lines)
+
+
+_ABOUT = {
+    Verdict.ERROR: "the target or the kit failed, so nothing is proved",
+    Verdict.INCONCLUSIVE: "the run proves nothing here, which is never a pass",
+}
+
+
+def _leaks(
+    project: Project, report: Mapping[str, Any], item: Mapping[str, Any], verdict: Verdict, gate: str
+) -> list[str]:
+    rows = [
+        row for row in report["fingerprints"] if row["counts"] and (gate == "any" or row["status"] == "new")
+    ]
+    cases = item["cases_by_verdict"][str(verdict)]
+    noun = "fingerprint" if len(rows) == 1 else "fingerprints"
+    lines = [f"{len(rows)} {noun}, in {cases} of {item['cases']} cases"]
+    lines += [f"  {_line(row)}" for row in rows[:_TOP]]
+    if len(rows) > _TOP:
+        lines.append(f"  and {len(rows) - _TOP} more in the report")
+    lines += _case_lines(project, rows, item["target"])
+    return lines
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    mode = "structural" if row["structural"]["count"] else "exposure"
+    share = row[mode]
+    where = f"{row['kind']} {row['what']} -> {row['channel']} ({row['direction']}) at {row['edge']}"
+    return f"{where}: {share['count']} of {share['n']} cases"
+
+
+def _case_lines(project: Project, rows: Sequence[Mapping[str, Any]], target: str) -> list[str]:
+    case = next((row["smallest"] for row in rows if row["smallest"]), None)
+    if case is None:
+        return []
+    path = shown(project.output.cases / f"{case['case']}.json")
+    lines = [f"  smallest case: {path}"]
+    if project.items:  # a target that a test built itself can be replayed by that test only
+        lines.append(f"  replay: pytest --isolation --isolation-replay {path} -k {target}")
+    return lines

@@ -1,0 +1,102 @@
+"""One process's share of a run: campaigns, findings log and parts. Every face runs its items through this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from isolation_kit.audit import Campaign
+from isolation_kit.conversation import conversation
+from isolation_kit.faces.output import write_file
+from isolation_kit.faces.project import REPLAY, Project
+from isolation_kit.faces.verdict import Judged, judge
+from isolation_kit.finding import Fingerprint, Mode, Verdict
+from isolation_kit.fingerprints import CaseOutcome, Tally
+from isolation_kit.outcome import Item, ItemOutcome, Smallest
+from isolation_kit.scenario import Scenario
+
+__all__ = ["Done", "Work"]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One item that ran: what it found, what that comes to, and where the part lies."""
+
+    outcome: ItemOutcome
+    judged: Judged
+    part: Path
+
+
+class Work:
+    """Runs items in this process; a context manager.
+
+    Args:
+        worker: names the process's findings log, for example `main` or `gw0`.
+    """
+
+    def __init__(self, project: Project, worker: str = "main") -> None:
+        self.project = project
+        self._journal = project.output.journal(worker)
+        self._campaigns: dict[str, Campaign] = {}
+
+    def run(self, item: Item) -> Done:
+        """Run one item and store its part before anything is said of it."""
+        campaign = self._campaign(item.target)
+        case = self.project.case
+        outcome = campaign.run(item) if case is None else replayed(campaign, item, case)
+        part = self.project.output.store(outcome)
+        if self.project.options.reveal:
+            self._reveal(campaign, outcome)
+        return Done(outcome, judge(self.project, outcome), part)
+
+    def _campaign(self, target: str) -> Campaign:
+        if target not in self._campaigns:
+            self._campaigns[target] = Campaign(
+                self.project.declarations[target], self.project.plan(target), journal=self._journal
+            )
+        return self._campaigns[target]
+
+    def _reveal(self, campaign: Campaign, outcome: ItemOutcome) -> None:
+        folder = self.project.output.folder / "reveal"
+        for scenario in dict.fromkeys(case.scenario for case in outcome.smallest):
+            _, trace = campaign.judge(scenario, 0, 0, ())
+            write_file(folder / f"{outcome.item.target}.{scenario.digest()}.json", trace.to_json(), 0o600)
+
+    def close(self) -> None:
+        """Tear every target down and close the findings log."""
+        for campaign in self._campaigns.values():
+            campaign.close()
+        self._campaigns.clear()
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def replayed(campaign: Campaign, item: Item, scenario: Scenario) -> ItemOutcome:
+    """The outcome of an item that replays one stored case under every oracle."""
+    case = campaign.replay(scenario)
+    tally = Tally()
+    tally.add(case)
+    return ItemOutcome(
+        item=replace(item, family=REPLAY),
+        requested=1,
+        tally=tally,
+        smallest=tuple(_shown(case, scenario)),
+        error=next((j.reason for j in case.judgements if j.applicable and j.verdict is Verdict.ERROR), ""),
+    )
+
+
+def _shown(case: CaseOutcome, scenario: Scenario) -> list[Smallest]:
+    first: dict[tuple[Fingerprint, Verdict, Mode], Smallest] = {}
+    for finding in case.findings:
+        key = (finding.fingerprint, finding.kind, finding.mode)
+        first.setdefault(key, Smallest(*key, finding.oracle, scenario, False, 0, conversation(scenario)))
+    return [first[key] for key in sorted(first)]

@@ -1,0 +1,88 @@
+"""The fixture `isolation_target`: audits a target that a test builds, with the test's own fixtures inside."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from isolation_kit.audit import Campaign, items
+from isolation_kit.faces import Project, judge
+from isolation_kit.faces.work import replayed
+from isolation_kit.finding import Verdict, worst
+from isolation_kit.fingerprints import CaseOutcome
+from isolation_kit.outcome import Item, ItemOutcome
+from isolation_kit.pytest_plugin.items import failure_of
+from isolation_kit.pytest_plugin.setting import config_of, project_for
+from isolation_kit.scenario import Scenario
+from isolation_kit.target import declaration_of
+
+__all__ = ["TargetUnderTest", "bench"]
+
+
+@contextlib.contextmanager
+def bench(pytestconfig: pytest.Config) -> Iterator[Callable[[Any], TargetUnderTest]]:
+    """Make targets under test; all of them are torn down afterwards."""
+    with contextlib.ExitStack() as stack:
+
+        def make(factory: Any) -> TargetUnderTest:
+            declaration = declaration_of(factory)
+            project = project_for(config_of(pytestconfig), declaration)
+            campaign = stack.enter_context(Campaign(declaration, project.plan(declaration.name)))
+            return TargetUnderTest(project, campaign)
+
+        yield make
+
+
+class TargetUnderTest:
+    """One target with everything that was run against it so far.
+
+    The target runs in a thread with an event loop of its own: a fixture that belongs to the test's loop must
+    not be used inside it.
+    """
+
+    def __init__(self, project: Project, campaign: Campaign) -> None:
+        self._project = project
+        self._campaign = campaign
+        self._name = campaign.declaration.name
+        self.outcomes: list[ItemOutcome] = []
+
+    def run(self, scenario: Scenario) -> CaseOutcome:
+        """Judge one case under every oracle."""
+        item = Item(len(self.outcomes), self._name, f"case-{len(self.outcomes)}")
+        self.outcomes.append(replayed(self._campaign, item, scenario))
+        return self._campaign.replay(scenario)
+
+    def sweep(self) -> ItemOutcome:
+        """Plant every slot once, reach every child once under each temperament."""
+        return self._run("sweep")
+
+    def census(self, family: str) -> ItemOutcome:
+        """The generated cases of one family, as many as `isolation.toml` says."""
+        return self._run(family)
+
+    def _run(self, family: str) -> ItemOutcome:
+        (item,) = [item for item in items((self._name,), self._project.families) if item.family == family]
+        outcome = self._campaign.run(item)
+        self.outcomes.append(outcome)
+        return outcome
+
+    def assert_isolated(self) -> None:
+        """Fail unless everything that ran passed; if nothing ran, the sweep runs first.
+
+        Raises:
+            Failure: LEAK, LOSS, ERROR or INCONCLUSIVE with the top fingerprints and the smallest case.
+        """
+        if not self.outcomes:
+            self.sweep()
+        judged = [judge(self._project, outcome) for outcome in self.outcomes]
+        verdict = worst(item.verdict for item in judged)
+        if verdict is Verdict.PASS:
+            return
+        for outcome in self.outcomes:
+            for case in outcome.smallest:
+                self._project.output.store_case(case.scenario)
+        text = "\n".join(item.text for item in judged if item.verdict is not Verdict.PASS)
+        raise failure_of(verdict, text)
