@@ -1,0 +1,132 @@
+"""Plain words for what the document holds in codes: slots, channels, directions, shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from isolation_kit.report.rows import child_of
+
+__all__ = [
+    "channel_words",
+    "count_words",
+    "listed",
+    "percent",
+    "share_brief",
+    "share_words",
+    "story",
+    "what_words",
+]
+
+_SLOTS: Mapping[str, str] = {
+    "user.current": "the user's current text",
+    "user.earlier": "the user's earlier text",
+    "parent.system": "the parent's system prompt",
+    "parent.description": "the parent's description",
+    "parent.text": "the parent's own text",
+    "parent.tool.args": "arguments of the parent's tools",
+    "parent.tool.result": "results of the parent's tools",
+    "parent.tool.noise": "debug noise of the parent's tools",
+    "parent.tool.description": "descriptions of the parent's tools",
+    "parent.state": "the parent's state",
+    "parent.metadata": "the parent's metadata",
+    "parent.session_id": "the parent's session id",
+    "parent.retrieved": "pages that the parent retrieved",
+    "parent.memory": "the parent's memory",
+    "parent.file": "the parent's files",
+    "environment": "environment variables",
+    "task.goal": "the task's goal",
+    "task.input": "the task's input",
+    "task.constants": "the task's constants",
+    "child.answer": "the child's answer",
+    "child.text": "the child's scratch text",
+    "child.tool.args": "arguments of the child's tools",
+    "child.tool.result": "results of the child's tools",
+    "child.tool.noise": "debug noise of the child's tools",
+}
+_CHANNELS: Mapping[str, str] = {
+    "child.request": "the model request of {}",
+    "child.headers": "the request headers of {}",
+    "child.tools": "the tool schemas offered to {}",
+    "child.tool.args": "the tool arguments of {}",
+    "child.tool.result": "the tool results of {}",
+    "child.context": "the context injected into {}",
+    "result": "the result that {} hands back",
+    "parent.request": "the model request of {}",
+    "final.output": "the final answer of {}",
+    "stream": "the stream of {}",
+    "store": "the session store, at {}",
+    "log": "the log, at {}",
+    "span": "the trace spans, at {}",
+    "artifact": "an artifact of {}",
+    "environment": "the environment of {}",
+    "process.memory": "the process memory, at {}",
+}
+_BEFORE: Mapping[str, str] = {
+    "across": "another user's or person's data: ",
+    "after": "data of an ended session or case: ",
+    "sideways": "a sibling's data: ",
+}
+
+
+def count_words(count: int, one: str, many: str = "") -> str:
+    """`1 leak`, `3 leaks`, `1,000 cases`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def percent(share: float) -> str:
+    """A share 0..1 as a percentage that never rounds to 0 or 100 what is not."""
+    value = 100 * share
+    if value in (0.0, 100.0):
+        return f"{value:.0f} %"
+    if value < 0.1:
+        return "under 0.1 %"
+    if value > 99.9:
+        return "over 99.9 %"
+    return f"{value:.1f} %" if value < 10 or value > 99 else f"{value:.0f} %"
+
+
+def share_words(share: Mapping[str, Any]) -> str:
+    """A share with its 95 % interval; nothing found is "at most", never "none"."""
+    if not share["n"]:
+        return "n unknown" if share["count"] else "not tested"
+    if not share["count"]:
+        return f"at most {percent(share['high'])}"
+    if share["count"] == share["n"]:
+        return f"100 % (at least {percent(share['low'])})"
+    low, high = percent(share["low"]), percent(share["high"])
+    return f"{percent(share['share'])} ({low.removesuffix(' %')} to {high})"
+
+
+def share_brief(share: Mapping[str, Any]) -> str:
+    """`share_words` for a narrow column: `96 % (94-97)`, `100 % (>97.9)`, `<1.5 %`."""
+    if not share["n"] or not share["count"]:
+        return share_words(share).replace("at most ", "<")
+    low, high = (percent(share[name]).removesuffix(" %") for name in ("low", "high"))
+    around = f">{low}" if share["count"] == share["n"] else f"{low}-{high}"
+    return f"{percent(share['share'])} ({around})"
+
+
+def what_words(what: str) -> str:
+    """A slot, or an undeclared field, as a person would say it."""
+    if what.startswith("field."):
+        return f"undeclared field {what.removeprefix('field.')}"
+    return _SLOTS.get(what, what)
+
+
+def channel_words(channel: str, edge: str) -> str:
+    """Where something was seen, as a person would say it."""
+    return _CHANNELS.get(channel, channel + " of {}").replace("{}", child_of(edge))
+
+
+def story(row: Mapping[str, Any]) -> str:
+    """One fingerprint as half a sentence: what goes where."""
+    verb = "does not reach" if row["kind"] == "LOSS" else "reaches"
+    before = _BEFORE.get(row["direction"], "")
+    return f"{before}{what_words(row['what'])} {verb} {channel_words(row['channel'], row['edge'])}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """`a, b and 3 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
