@@ -40,7 +40,10 @@ def _history_tail() -> Parts:
 def _scratch_plan() -> Parts:
     def planned(scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str], digest: Digest) -> TaskBrief:
         brief = write_brief(scope, spec, inputs, digest)
-        return replace(brief, global_context=f"{brief.global_context} {scope.history[-1].content}")
+        plans = [
+            message.content for message in scope.history if message.role == "assistant" and message.content
+        ]
+        return replace(brief, global_context="\n".join([brief.global_context, *plans[-1:]]))
 
     return replace(CLEAN, write_brief=planned)
 

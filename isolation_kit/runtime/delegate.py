@@ -36,16 +36,20 @@ async def delegate(
         return SubAgentResult("", Status.REFUSED, errors=("brief_refused",))
     down = encode_request(TaskRequest(spec.name, brief, runtime.limits.timeout_ms))
     runtime.hooks.context_crossed(spec.name, "down", down)
-    up = await _live(runtime, scope, spec, down)
+    try:
+        request, dropped = decode_request(down, spec.request_fields, spec.outputs, runtime.digest)
+    except (StrictJSONError, BridgeError) as error:
+        runtime.hooks.refused(spec.name, str(error))
+        return SubAgentResult(brief.task_id, Status.REFUSED, errors=("request_refused",))
+    _report(runtime, spec.name, brief.task_id, dropped)
+    up = await _live(runtime, scope, spec, request)
     runtime.hooks.context_crossed(spec.name, "up", up)
     return _accepted(runtime, spec, brief.task_id, up)
 
 
-async def _live(runtime: Runtime, scope: ParentScope, spec: ChildSpec, down: bytes) -> bytes:
-    """The child's side: it knows the bytes that came down. (`scope` is only passed on to the seams.)"""
-    request, dropped = decode_request(down, spec.request_fields, spec.outputs, runtime.digest)
+async def _live(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request: TaskRequest) -> bytes:
+    """The child's side: it knows what came down. (`scope` is only passed on to the seams.)"""
     brief = request.brief
-    _report(runtime, spec.name, brief.task_id, dropped)
     child = runtime.parts.new_child(spec)
     context = runtime.parts.child_context(brief, scope)
     headers = runtime.parts.child_headers(brief, scope)

@@ -1,0 +1,188 @@
+"""The two parents: a model that delegates by `task`, and rules that route without one."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolation_kit.errors import KitError
+from isolation_kit.runtime import (
+    CLEAN,
+    ChildSpec,
+    MemoryStore,
+    ModelReply,
+    ParentScope,
+    Rule,
+    RulesParent,
+    TaskParent,
+    ToolCall,
+    rules_turn,
+    task_tool,
+    task_turn,
+)
+from isolation_kit.runtime.parent_rules import NOT_UNDERSTOOD, Machine, State, parse
+from isolation_kit.targets.reference import BILL_QUERY, PDF_EXPORT, RULES, TRIGGERS
+
+
+def delegation(text: str) -> ModelReply:
+    """The parent model hands `text` to the worker."""
+    return ModelReply("my plan", (ToolCall("call_0", "task", {"task": text}),))
+
+
+def test_a_parent_gets_the_result_and_nothing_else(rig: Any, worker: ChildSpec, calls: Any) -> None:
+    """Its planning context holds the child's answer, but no scratch work and no tool reply."""
+    made = rig(
+        {"parent": [delegation("find"), ModelReply("It is 42.")], "worker": [calls(), ModelReply("42")]},
+        '{"note": "raw reply"}',
+    )
+    parent = TaskParent("parent", "Plan.", worker.tools, {"task": (task_tool("Delegate."), worker)})
+    answer = asyncio.run(task_turn(made.runtime, parent, ParentScope("u", "s"), "how much?"))
+    shown = repr(made.scripts["parent"].requests[-1].messages)
+    assert answer == "It is 42."
+    assert '"answer":"42"' in shown
+    assert "thinking" not in shown
+    assert "raw reply" not in shown
+
+
+def test_only_the_parents_tier_can_delegate(rig: Any, worker: ChildSpec) -> None:
+    """The parent is offered the basic tools and `task`; the child the basic tools."""
+    made = rig({"parent": [delegation("find"), ModelReply("ok")], "worker": [ModelReply("42")]})
+    parent = TaskParent("parent", "Plan.", worker.tools, {"task": (task_tool("Delegate."), worker)})
+    asyncio.run(task_turn(made.runtime, parent, ParentScope("u", "s"), "how much?"))
+    assert [tool.name for tool in made.scripts["parent"].requests[0].tools] == ["lookup", "task"]
+    assert [tool.name for tool in made.scripts["worker"].requests[0].tools] == ["lookup"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "reason"),
+    [("task", {"task": 3}, "bad_arguments"), ("shell", {}, "unknown_tool")],
+)
+def test_a_bad_call_of_the_parents_model_gives_a_reason(
+    rig: Any, worker: ChildSpec, name: str, arguments: dict[str, Any], reason: str
+) -> None:
+    """No child starts for it."""
+    bad = ModelReply("", (ToolCall("c", name, arguments),))
+    made = rig({"parent": [bad, ModelReply("ok")], "worker": [ModelReply("x")]})
+    parent = TaskParent("parent", "Plan.", (), {"task": (task_tool("Delegate."), worker)})
+    asyncio.run(task_turn(made.runtime, parent, ParentScope("u", "s"), "hello"))
+    assert reason in made.scripts["parent"].requests[-1].messages[-1].content
+    assert made.scripts["worker"].requests == []
+
+
+# -- rules -----------------------------------------------------------------------------------------------
+
+
+class _Echo:
+    """A child model that answers with the request in its inputs."""
+
+    async def reply(self, request: Any) -> ModelReply:
+        found = re.search(r'"request":"([^"]*)"', request.messages[1].content)
+        return ModelReply(f"bill {found[1] if found else '?'}")
+
+
+def rules(rig: Any, parts: Any = CLEAN) -> tuple[Any, RulesParent]:
+    """A rule-driven parent whose children echo their reference."""
+    made = rig({}, parts=parts)
+    made = replace(made, runtime=replace(made.runtime, model=lambda agent: _Echo()))
+    children = {spec.name: spec for spec in (BILL_QUERY, PDF_EXPORT)}
+    return made, RulesParent("parent", RULES, children, MemoryStore())
+
+
+def talk(made: Any, parent: RulesParent, *turns: tuple[str, str]) -> list[str]:
+    """The answers to (user, text) turns, each user in one session."""
+
+    async def scene() -> list[str]:
+        return [await rules_turn(made.runtime, parent, ParentScope(user, "s"), text) for user, text in turns]
+
+    return asyncio.run(scene())
+
+
+CONVERSATION = (
+    ("u", "查张伟的账单 编号〔zhang1〕"),
+    ("u", "查李娜的账单 编号〔li1〕"),
+    ("u", "张伟的账单最便宜吗"),
+)
+
+
+def test_a_follow_up_resolves_to_the_person_asked_about(rig: Any) -> None:
+    """Article 000, section 4.7: the third answer is about the first person."""
+    assert talk(*rules(rig), *CONVERSATION) == ["张伟: bill zhang1", "李娜: bill li1", "张伟: bill zhang1"]
+
+
+def test_resolving_to_the_last_person_is_seen(rig: Any) -> None:
+    """The leaky twin answers with the other person's bill."""
+    leaky = replace(CLEAN, resolve_subject=lambda steps, subject: steps[-1])
+    assert talk(*rules(rig, leaky), *CONVERSATION)[-1] == "张伟: bill li1"
+
+
+def test_a_follow_up_reads_no_other_users_step(rig: Any) -> None:
+    """Asked by somebody else in a session of the same name, there is no earlier step."""
+    *_, answer = talk(*rules(rig), ("agent_1", CONVERSATION[0][1]), ("agent_10", "张伟的账单最便宜吗"))
+    assert "zhang1" not in answer
+
+
+def test_words_around_a_rule_are_ignored(rig: Any) -> None:
+    """Debug markers and chatter reach no child and no step."""
+    made, parent = rules(rig)
+    talk(
+        made,
+        parent,
+        ("u", "账单查询【DEBUG:trace_id=abc123,env=prod】查张伟的账单 编号〔zhang1〕 [ERROR] SELECT 1"),
+    )
+    crossed = b"".join(args[2] for args in made.watcher.named("context_crossed"))
+    assert b"zhang1" in crossed
+    assert b"abc123" not in crossed
+    assert b"SELECT" not in crossed
+
+
+def test_a_bare_reference_is_an_identifier_and_refused_if_too_long(rig: Any) -> None:
+    """`U_` and a thousand letters: no child starts, and nothing is cut."""
+    made, parent = rules(rig)
+    (answer,) = talk(made, parent, ("u", "查张伟的账单 编号 U_" + "a" * 1000))
+    assert "brief_refused" in answer
+    assert len(made.watcher.named("context_born")) == 0
+
+
+def test_text_without_a_rule_gets_a_plain_answer(rig: Any) -> None:
+    """No rule, no child."""
+    made, parent = rules(rig)
+    assert talk(made, parent, ("u", "你好")) == [NOT_UNDERSTOOD]
+    assert made.watcher.calls == []
+
+
+def test_two_tasks_in_one_turn_are_done_in_order(rig: Any) -> None:
+    """The answer has a line for each."""
+    (answer,) = talk(*rules(rig), ("u", "导出张伟的账单 编号〔b〕 查李娜的账单 编号〔a〕"))
+    assert answer == "张伟: bill b\n李娜: bill a"
+
+
+@given(
+    st.sampled_from(["张伟", "李娜", "欧阳娜娜", "Maria Lopez", "O'Neil", ""]),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="〕"), min_size=1, max_size=60),
+    st.sampled_from(["", "顺便 ", "【DEBUG:x=1】", "请查一下。"]),
+    st.sampled_from(["bill_query", "pdf_export"]),
+)
+def test_a_trigger_hands_its_task_over_whole(subject: str, task: str, noise: str, child: str) -> None:
+    """Whatever the task's text, the routed input is that text."""
+    trigger = TRIGGERS[child].replace("{subject}", subject).replace("{task}", task)
+    first = parse(f"{noise}{trigger} 谢谢", RULES)[0]
+    assert (first.rule.child, first.subject, first.inputs) == (child, subject, {"request": task})
+
+
+def test_every_rule_has_an_owner() -> None:
+    """Somebody signed each routing rule."""
+    assert all(isinstance(rule, Rule) and rule.owner for rule in RULES)
+
+
+def test_the_state_machine_knows_its_ways() -> None:
+    """A way that the table does not list is a fault."""
+    machine = Machine()
+    machine.to(State.PARSING)
+    with pytest.raises(KitError, match="parsing to done"):
+        machine.to(State.DONE)
