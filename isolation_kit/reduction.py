@@ -110,13 +110,6 @@ def _without_turn(scenario: Scenario, index: int) -> Scenario:
 
 
 def _fewer_users(scenario: Scenario) -> Iterator[Scenario]:
-    used = sorted({turn.user for turn in scenario.turns})
-    if len(used) > 1:
-        for user in used[1:]:
-            yield _renamed(scenario, {user: used[0]})
-    if used != list(range(len(scenario.users))):
-        numbers = {user: number for number, user in enumerate(used)}
-        yield replace(_renamed(scenario, numbers), users=tuple(scenario.users[user] for user in used))
     if any(turn.subject >= 0 for turn in scenario.turns):
         yield replace(
             scenario,
@@ -126,6 +119,13 @@ def _fewer_users(scenario: Scenario) -> Iterator[Scenario]:
                 for turn in scenario.turns
             ),
         )
+    used = sorted({turn.user for turn in scenario.turns})
+    if len(used) > 1:
+        for user in used[1:]:
+            yield _renamed(scenario, {user: used[0]})
+    if used != list(range(len(scenario.users))):
+        numbers = {user: number for number, user in enumerate(used)}
+        yield replace(_renamed(scenario, numbers), users=tuple(scenario.users[user] for user in used))
 
 
 def _renamed(scenario: Scenario, users: dict[int, int]) -> Scenario:
@@ -217,6 +217,8 @@ def _shorter_reply(text: str) -> Iterator[str]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
+        if text != "x":
+            yield "x"
         yield from _shorter(text)
         return
     if text != "{}":
