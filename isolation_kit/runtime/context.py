@@ -30,6 +30,6 @@ def build_child_context(brief: TaskBrief) -> tuple[Message, ...]:
         "global_context": brief.global_context,
     }
     return (
-        Message("system", f"{_RULES}\n{canonical(terms)}"),
+        Message("system", f"{_RULES}\n{canonical({name: term for name, term in terms.items() if term})}"),
         Message("user", canonical(brief.inputs)),
     )

@@ -26,6 +26,10 @@ __all__ = ["AllowList", "Dropped", "Kept", "plain_key"]
 
 _PATH_LIMIT = 200
 _ENCODED_DEPTH = 3
+# A quote, a bracket, or the sign that begins an encoding of its own, as percent, entity or escape.
+_ENCODED_BRACKET = re.compile(
+    r"%(?:22|25|5b|7b)|&(?:quot|amp|lcub|lbrace|lsqb|lbrack|#)|\\u00", re.IGNORECASE
+)
 _EMBEDDED = re.compile(r'[{\[]\s*\\*["{\[]')
 
 
@@ -171,9 +175,10 @@ class _Walk:
 
 
 def _carries_json(text: str) -> bool:
-    if "{" not in text and "[" not in text and "%" not in text and "&" not in text:
+    encoded = _ENCODED_BRACKET.search(text) is not None
+    if not encoded and "{" not in text and "[" not in text:
         return False
-    plain = plain_key(text)
+    plain = plain_key(text) if encoded else text
     if _EMBEDDED.search(plain):
         return True
     if plain.lstrip()[:1] not in ("{", "["):

@@ -76,6 +76,4 @@ async def _answered(runtime: Runtime, parent: TaskParent, scope: ParentScope, ca
 
 def _shown(result: SubAgentResult) -> str:
     """What the planning context gets of a result."""
-    shown = result.to_dict()
-    del shown["task_id"]
-    return canonical(shown)
+    return canonical({name: value for name, value in result.to_dict().items() if value and name != "task_id"})

@@ -1,4 +1,4 @@
-"""What joins the reference runtime to a stage: puppets as models, scripted tools, recording hooks, sessions."""
+"""What joins the reference runtime to a stage: puppets as models, scripted tools, recording hooks."""
 
 from __future__ import annotations
 

@@ -99,9 +99,11 @@ def test_drops_are_reported_under_their_plain_name(value: Any, path: str) -> Non
         '[{"trace_id": 1}]',
         "%7B%22trace_id%22%3A1%7D",
         "{&quot;trace_id&quot;: 1}",
+        "%257B%2522trace_id%2522%253A1%257D",
+        "\\u007b\\u0022trace_id\\u0022: 1}",
         "[1, 2]",
     ],
-    ids=["object", "inside", "quoted", "list", "percent", "entity", "numbers"],
+    ids=["object", "inside", "quoted", "list", "percent", "entity", "twice", "escapes", "numbers"],
 )
 def test_json_inside_a_declared_string_is_no_way_round(text: str) -> None:
     """A declared string that carries JSON is dropped where asked for, and kept where it is free text."""
