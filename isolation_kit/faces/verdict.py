@@ -54,11 +54,11 @@ def _text(
 ) -> str:
     (row,) = report["items"]
     if verdict is Verdict.PASS:
-        return f"{row['cases']} cases"
+        return f"{verdict}: {row['cases']} cases"
     lines = (
         _leaks(project, report, row, verdict, gate)
         if verdict in (Verdict.LEAK, Verdict.LOSS)
-        else [f"{_ABOUT[verdict]} ({row['cases']} of {row['requested']} cases ran)"]
+        else [f"{verdict}: {_ABOUT[verdict]} ({row['cases']} of {row['requested']} cases ran)"]
     )
     lines += [f"  {reason}" for reason in row["reasons"]]
     if row["cut"]:
@@ -82,7 +82,7 @@ def _leaks(
     ]
     cases = item["cases_by_verdict"][str(verdict)]
     noun = "fingerprint" if len(rows) == 1 else "fingerprints"
-    lines = [f"{len(rows)} {noun}, in {cases} of {item['cases']} cases"]
+    lines = [f"{verdict}: {len(rows)} {noun}, in {cases} of {item['cases']} cases"]
     lines += [f"  {_line(row)}" for row in rows[:_TOP]]
     if len(rows) > _TOP:
         lines.append(f"  and {len(rows) - _TOP} more in the report")

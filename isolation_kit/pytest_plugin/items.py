@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,53 +16,16 @@ from isolation_kit.faces import Done, shown
 from isolation_kit.finding import Verdict
 from isolation_kit.outcome import Item
 
-__all__ = ["PROPERTY", "AuditFile", "AuditItem", "Failure", "failure_of"]
+__all__ = ["PROPERTY", "AuditFile", "AuditItem", "IsolationFailure"]
 
 PROPERTY = "isolation"
 
 
-class Failure(Exception):
-    """An item that did not pass. pytest shows its class's name and text, and no traceback."""
+class IsolationFailure(AssertionError):
+    """An item or a test that did not pass; its text begins with the verdict. Shown without a traceback."""
 
-    # pytest prints `module.name: text`; these names are verdicts, and the module would say nothing.
+    # pytest prints `module.name: text` in its summary, where the module would say nothing.
     __module__ = "builtins"
-
-
-class LEAK(Failure):
-    """Something reached a recipient that may not see it."""
-
-    __module__ = "builtins"
-
-
-class LOSS(Failure):
-    """Something required did not arrive."""
-
-    __module__ = "builtins"
-
-
-class ERROR(Failure):
-    """The target or the kit failed."""
-
-    __module__ = "builtins"
-
-
-class INCONCLUSIVE(Failure):
-    """The run proves nothing."""
-
-    __module__ = "builtins"
-
-
-_FAILURES = {
-    Verdict.LEAK: LEAK,
-    Verdict.LOSS: LOSS,
-    Verdict.ERROR: ERROR,
-    Verdict.INCONCLUSIVE: INCONCLUSIVE,
-}
-
-
-def failure_of(verdict: Verdict, text: str) -> Failure:
-    """The exception that fails an item with this verdict."""
-    return _FAILURES[verdict](text)
 
 
 class AuditFile(pytest.File):
@@ -98,25 +63,40 @@ class AuditItem(pytest.Item):
         """Run the item; what it found travels as a reference to its part.
 
         Raises:
-            Failure: for every verdict but PASS.
+            IsolationFailure: for every verdict but PASS.
         """
         try:
-            done = self.run_item(self.audit_item)
+            with _unseen_logs():
+                done = self.run_item(self.audit_item)
         except IsolationKitError as error:
-            raise ERROR(str(error)) from None
+            raise IsolationFailure(f"ERROR: {error}") from None
         self.user_properties.append((PROPERTY, json.dumps(_reference(done), sort_keys=True)))
         if done.judged.verdict is not Verdict.PASS:
-            raise failure_of(done.judged.verdict, done.judged.text)
+            raise IsolationFailure(done.judged.text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Our own verdicts without a traceback; anything else as pytest shows it."""
-        if isinstance(excinfo.value, Failure):
+        if isinstance(excinfo.value, IsolationFailure):
             return excinfo.getrepr(style="value")
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where the item stands, for headings."""
         return self.path, None, self.name
+
+
+@contextlib.contextmanager
+def _unseen_logs() -> Iterator[None]:
+    """Keep the target's log lines from pytest, which would store and show them: they may hold payloads."""
+    root = logging.getLogger()
+    shown_by_pytest = [h for h in root.handlers if type(h).__module__.startswith("_pytest.")]
+    for handler in shown_by_pytest:
+        root.removeHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in shown_by_pytest:
+            root.addHandler(handler)
 
 
 def _reference(done: Done) -> dict[str, str]:

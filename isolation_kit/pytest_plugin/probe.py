@@ -10,9 +10,9 @@ import pytest
 
 from isolation_kit.config import Config
 from isolation_kit.errors import UsageError
-from isolation_kit.finding import Finding, Verdict
+from isolation_kit.finding import Finding
 from isolation_kit.oracles.canary import leaks
-from isolation_kit.pytest_plugin.items import failure_of
+from isolation_kit.pytest_plugin.items import IsolationFailure
 from isolation_kit.pytest_plugin.setting import config_of
 from isolation_kit.scenario import Place, Scenario, TurnPlan, check_slot
 from isolation_kit.stage import Ledger, Recorder
@@ -101,7 +101,7 @@ class Probe:
         """Fail if a canary stands where it may not, or if there was nothing to judge.
 
         Raises:
-            Failure: LEAK with the fingerprints, or INCONCLUSIVE.
+            IsolationFailure: LEAK with the fingerprints, or INCONCLUSIVE.
         """
         for what, seen, example in (
             ("planted", self._recorder.planted, 'isolation_probe.plant("parent.text")'),
@@ -112,11 +112,11 @@ class Probe:
             ),
         ):
             if not seen:
-                raise failure_of(Verdict.INCONCLUSIVE, f"nothing was {what}; do so first: {example}")
+                raise IsolationFailure(f"INCONCLUSIVE: nothing was {what}; do so first: {example}")
         found = [finding for finding in self.findings() if finding.counts]
         if found:
             lines = sorted({str(finding.fingerprint) for finding in found})
-            raise failure_of(Verdict.LEAK, "\n  ".join([f"{len(lines)} fingerprints", *lines]))
+            raise IsolationFailure("\n  ".join([f"LEAK: {len(lines)} fingerprints", *lines]))
 
     def _declaration(self) -> Declaration:
         events = self._recorder.events

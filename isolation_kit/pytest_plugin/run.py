@@ -143,6 +143,16 @@ class Session:
             self._work = Work(self.project, worker)
         return self._work.run(item)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """What a target printed is hostile and may hold a payload: it does not get into any report."""
+        report = yield
+        if isinstance(item, AuditItem):
+            report.sections.clear()
+        return report
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """xdist: tell a worker which file this session reads."""

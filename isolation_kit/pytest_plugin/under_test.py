@@ -11,10 +11,10 @@ import pytest
 from isolation_kit.audit import Campaign, items
 from isolation_kit.faces import Project, judge
 from isolation_kit.faces.work import replayed
-from isolation_kit.finding import Verdict, worst
+from isolation_kit.finding import Verdict
 from isolation_kit.fingerprints import CaseOutcome
 from isolation_kit.outcome import Item, ItemOutcome
-from isolation_kit.pytest_plugin.items import failure_of
+from isolation_kit.pytest_plugin.items import IsolationFailure
 from isolation_kit.pytest_plugin.setting import config_of, project_for
 from isolation_kit.scenario import Scenario
 from isolation_kit.target import declaration_of
@@ -73,16 +73,16 @@ class TargetUnderTest:
         """Fail unless everything that ran passed; if nothing ran, the sweep runs first.
 
         Raises:
-            Failure: LEAK, LOSS, ERROR or INCONCLUSIVE with the top fingerprints and the smallest case.
+            IsolationFailure: the verdict, the top fingerprints and where the smallest case lies.
         """
         if not self.outcomes:
             self.sweep()
         judged = [judge(self._project, outcome) for outcome in self.outcomes]
-        verdict = worst(item.verdict for item in judged)
-        if verdict is Verdict.PASS:
+        failed = [item for item in judged if item.verdict is not Verdict.PASS]
+        if not failed:
             return
         for outcome in self.outcomes:
             for case in outcome.smallest:
                 self._project.output.store_case(case.scenario)
-        text = "\n".join(item.text for item in judged if item.verdict is not Verdict.PASS)
-        raise failure_of(verdict, text)
+        failed.sort(key=lambda item: tuple(Verdict).index(item.verdict))
+        raise IsolationFailure("\n".join(item.text for item in failed))

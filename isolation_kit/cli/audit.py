@@ -1,0 +1,97 @@
+"""The commands that run something: `init`, `run`, `replay`, `catalogue check`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from isolation_kit.cli.codes import CODES
+from isolation_kit.content import load_attacks, load_fingerprint_classes
+from isolation_kit.faces import (
+    Clock,
+    Done,
+    Options,
+    Project,
+    Work,
+    finish,
+    only,
+    open_project,
+    outcomes_of,
+    shown,
+)
+from isolation_kit.finding import Verdict, worst
+from isolation_kit.outcome import Item
+from isolation_kit.report import terminal
+
+__all__ = ["catalogue", "init", "replay", "run", "run_items"]
+
+
+def init(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    """Write a configuration and an example target."""
+    from isolation_kit.cli.scaffold import init as write
+
+    for path in write(Path(arguments.folder)):
+        print(f"wrote {path}")
+    print("next: isolation-kit run, or pytest --isolation")
+    return 0
+
+
+def run(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    """Audit, report, and say what it comes to."""
+    project = _project(arguments, Options.parse(vars(arguments), Path.cwd(), "--"))
+    project.output.prepare(project.report_paths)
+    clock = Clock()
+    why = "the run was interrupted"
+    with Work(project) as work:
+        try:
+            for item in project.items:
+                _tell(work.run(item))
+        except KeyboardInterrupt:
+            print(f"\n{why}; what was found is kept", file=sys.stderr)
+    outcomes = outcomes_of(project, project.items, lambda item: f"{why} before this item ended")
+    finished = finish(project, outcomes, command=words, clock=clock)
+    print()
+    print(terminal(finished.report, color=sys.stdout.isatty(), width=100))
+    for remark in finished.remarks:
+        print(remark)
+    return CODES[finished.verdict]
+
+
+def replay(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    """Judge a stored case on every target, or on one."""
+    project = _project(arguments, Options(replay=Path.cwd() / arguments.case))
+    project.output.prepare(fresh=False)
+    verdicts = run_items(project, project.items)
+    return CODES[worst(verdicts)]
+
+
+def run_items(project: Project, items: Sequence[Item]) -> list[Verdict]:
+    """Run items and tell of each; their verdicts under the gate."""
+    with Work(project) as work:
+        return [_tell(work.run(item)) for item in items]
+
+
+def _project(arguments: argparse.Namespace, options: Options) -> Project:
+    project = open_project(Path(arguments.config), options)
+    return only(project, arguments.target) if arguments.target else project
+
+
+def _tell(done: Done) -> Verdict:
+    head, _, rest = done.judged.text.partition("\n")
+    verdict, _, about = head.partition(": ")
+    print(f"{verdict:<13}{done.outcome.item.name}: {about}" + (f"\n{rest}" if rest else ""), flush=True)
+    return done.judged.verdict
+
+
+def catalogue(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    """Read the shipped content and the given folders strictly."""
+    attacks = load_attacks(tuple(map(Path, arguments.attacks)))
+    classes = load_fingerprint_classes(tuple(map(Path, arguments.fingerprints)))
+    families = sorted({attack.family for attack in attacks})
+    print(f"{len(attacks)} attacks in {len(families)} families: {', '.join(families)}")
+    print(f"{len(classes)} fingerprint classes")
+    for folder in (*arguments.attacks, *arguments.fingerprints):
+        print(f"checked {shown(Path(folder).absolute())}")
+    return 0

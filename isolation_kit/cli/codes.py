@@ -1,0 +1,17 @@
+"""Exit codes of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from isolation_kit.finding import Verdict
+
+__all__ = ["CODES"]
+
+CODES: Mapping[Verdict, int] = {
+    Verdict.PASS: 0,
+    Verdict.LEAK: 1,
+    Verdict.LOSS: 1,
+    Verdict.ERROR: 3,
+    Verdict.INCONCLUSIVE: 4,
+}

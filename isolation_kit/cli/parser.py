@@ -1,0 +1,92 @@
+"""The words of the command line. Each command is loaded when it is called, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+__all__ = ["parser"]
+
+Command = Callable[[argparse.Namespace, Sequence[str]], int]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="isolation-kit",
+        description="Prove or refute the context isolation of parent/child agent systems.",
+        epilog="Exit codes: 0 pass, 1 leak or loss, 2 usage, 3 error of kit or target, 4 inconclusive.",
+    )
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    init = _add(commands, "init", "audit:init", "write an isolation.toml and an example target that run")
+    init.add_argument("folder", nargs="?", default=".", help="where (default: here)")
+    _add(commands, "demo", "demo:demo", "show a leaky and a clean runtime side by side, in seconds")
+    run = _add(commands, "run", "audit:run", "audit the targets of isolation.toml")
+    _run_options(run)
+    replay = _add(commands, "replay", "audit:replay", "judge one stored case again")
+    replay.add_argument("case", metavar="CASE.json", help="a file from .isolation/cases/")
+    _shared(replay)
+    _report_commands(commands)
+    catalogue = _add(commands, "catalogue", "audit:catalogue", "check content folders")
+    catalogue.add_argument("action", choices=["check"])
+    for name in ("attacks", "fingerprints"):
+        catalogue.add_argument(f"--{name}", action="append", default=[], metavar="FOLDER")
+    return top
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, place: str, text: str
+) -> argparse.ArgumentParser:
+    made = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    module, _, function = place.partition(":")
+
+    def command(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+        call: Command = getattr(import_module(f"isolation_kit.cli.{module}"), function)
+        return call(arguments, words)
+
+    made.set_defaults(command=command)
+    return made
+
+
+def _shared(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--config", default="isolation.toml", metavar="PATH", help="the configuration file")
+    command.add_argument("--target", metavar="NAME", help="this target only")
+
+
+def _run_options(command: argparse.ArgumentParser) -> None:
+    _shared(command)
+    for name, metavar, text in (
+        ("cases", "N", "generated cases per item"),
+        ("seed", "S", "seed of the run"),
+        ("profile", "NAME", "quick, ci or deep"),
+        ("max-time", "5m", "start no further block of cases after this time"),
+        ("baseline", "PATH", "file of known leaks"),
+        ("fail-on", "WHAT", "any, new or never"),
+        ("shard", "i/n", "run the i-th of n parts"),
+    ):
+        command.add_argument(f"--{name}", metavar=metavar, help=text)
+    command.add_argument(
+        "--update-baseline", action="store_true", default=None, help="write new leaks into it"
+    )
+    command.add_argument("--reveal", action="store_true", default=None, help="store leaking cases' raw bytes")
+    command.add_argument(
+        "--report", action="append", dest="reports", metavar="TYPE:PATH", help="json, md, html"
+    )
+
+
+def _report_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    report = _add(commands, "report", "reports:report", "show a report, or write it in another format")
+    report.add_argument("file", nargs="?", default=".isolation/report.json", metavar="REPORT.json")
+    report.add_argument("--to", action="append", default=[], metavar="TYPE:PATH", help="json, md or html")
+    report.add_argument(
+        "--recover", action="store_true", help="rebuild it from what a killed run left in the output folder"
+    )
+    report.add_argument("--config", default="isolation.toml", metavar="PATH", help="for --recover")
+    compare = _add(commands, "compare", "reports:compare", "what is new and what is gone between two reports")
+    compare.add_argument("before", metavar="BEFORE.json")
+    compare.add_argument("after", metavar="AFTER.json")
+    merge = _add(commands, "merge", "reports:merge", "add the reports of shards or days up")
+    merge.add_argument("files", nargs="+", metavar="REPORT.json")
+    merge.add_argument("--to", action="append", default=[], metavar="TYPE:PATH", help="json, md or html")
+    merge.add_argument("--fail-on", default="any", metavar="WHAT", help="any, new or never")
