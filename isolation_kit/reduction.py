@@ -208,6 +208,8 @@ def _shorter(text: str) -> Iterator[str]:
     if len(places) > 1:
         for skipped in places:
             yield fill(text, lambda place, gone=skipped: "" if place == gone else place.placeholder)  # type: ignore[misc]
+    if places:
+        yield fill(text, lambda _: "")
     if len(text) > 80 and not places:
         yield text[: len(text) // 2]
 
