@@ -15,17 +15,22 @@ from isolation_kit.detect.forms import Tier
 from isolation_kit.detect.needles import Needle, case_needles, folded_needles, raw_needles, run_needles
 from isolation_kit.errors import UsageError
 
-__all__ = ["DIGESTS", "Match", "Pool"]
+__all__ = ["COMMON_DIGESTS", "DIGESTS", "Match", "Pool"]
 
 SUSPECT_AT = PREFIX_LENGTH + 8
 CONFIRMED_AT = PREFIX_LENGTH + 10
 
+Algorithm = tuple[str, Callable[[bytes], bytes]]
+
 # Unsalted digests of the bare token; a keyed or salted one cannot be seen by matching.
-DIGESTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+COMMON_DIGESTS: tuple[Algorithm, ...] = (
     ("md5", lambda data: hashlib.md5(data, usedforsecurity=False).digest()),
     ("sha1", lambda data: hashlib.sha1(data, usedforsecurity=False).digest()),
-    ("sha224", lambda data: hashlib.sha224(data).digest()),
     ("sha256", lambda data: hashlib.sha256(data).digest()),
+)
+DIGESTS: tuple[Algorithm, ...] = (
+    *COMMON_DIGESTS,
+    ("sha224", lambda data: hashlib.sha224(data).digest()),
     ("sha384", lambda data: hashlib.sha384(data).digest()),
     ("sha512", lambda data: hashlib.sha512(data).digest()),
     ("sha3-256", lambda data: hashlib.sha3_256(data).digest()),
@@ -34,6 +39,9 @@ DIGESTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("blake2s", lambda data: hashlib.blake2s(data).digest()),
 )
 _DIGEST_KEY = 8
+
+
+_CONFIRMED, _SUSPECT = Tier.CONFIRMED, Tier.SUSPECT
 
 
 class Match(NamedTuple):
@@ -48,17 +56,17 @@ class Pool:
     """The tokens to look for; adding one is a list append and a dict entry, nothing is rebuilt."""
 
     __slots__ = (
-        "_digested",
         "_digests",
-        "_exact",
         "_headed",
         "_heads",
         "_order",
         "case_needles",
         "folded_needles",
+        "head",
         "prefix",
         "raw_needles",
         "run_needles",
+        "tokens",
     )
 
     def __init__(self, prefix: str) -> None:
@@ -74,27 +82,26 @@ class Pool:
                 "Mint(7).prefix"
             )
         self.prefix = prefix
-        head = prefix.encode()
+        self.head = head = prefix.encode()
         self.folded_needles: tuple[Needle, ...] = folded_needles(head)
         self.case_needles: tuple[Needle, ...] = case_needles(head)
         self.raw_needles: tuple[Needle, ...] = raw_needles(head)
         self.run_needles: tuple[Needle, ...] = run_needles(head)
-        self._exact: dict[bytes, str] = {}
+        self.tokens: dict[bytes, str] = {}
         self._order: list[str] = []
         # Both indexes trail behind `_order` and catch up when a scan first needs them.
         self._heads: dict[bytes, str] = {}
         self._headed = 0
-        self._digests: dict[bytes, str] = {}
-        self._digested = 0
+        self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
 
     def __repr__(self) -> str:
         return f"Pool({len(self._order)} tokens)"
 
     def __len__(self) -> int:
-        return len(self._exact)
+        return len(self.tokens)
 
     def __contains__(self, token: object) -> bool:
-        return isinstance(token, str) and token.encode("utf-8", "surrogatepass") in self._exact
+        return isinstance(token, str) and token.encode("utf-8", "surrogatepass") in self.tokens
 
     def add(self, token: str) -> None:
         """Look for `token` from now on; adding it twice changes nothing.
@@ -104,26 +111,27 @@ class Pool:
         """
         if len(token) != TOKEN_LENGTH or not token.startswith(self.prefix) or not token.isascii():
             raise UsageError(
-                f"a token of {len(token)} characters that is not of this pool's run was given; allowed are those "
+                f"a token of {len(token)} characters of another run was given; allowed are those "
                 f"of {TOKEN_LENGTH} characters with the prefix of the run's Mint. Add what "
                 "Mint(seed).mint(...).token gives"
             )
         key = token.encode()
-        if key not in self._exact:
-            self._exact[key] = token
+        if key not in self.tokens:
+            self.tokens[key] = token
             self._order.append(token)
 
     def clear_before(self, kept: int) -> None:
         """Forget all but the newest `kept` tokens, to bound memory in a long campaign."""
         tokens = self._order[max(0, len(self._order) - kept) :]
-        self._order, self._exact = tokens, {token.encode(): token for token in tokens}
-        self._heads, self._headed, self._digests, self._digested = {}, 0, {}, 0
+        self._order, self.tokens = tokens, {token.encode(): token for token in tokens}
+        self._heads, self._headed = {}, 0
+        self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
 
     def match(self, candidate: bytes) -> Match | None:
         """The token that `candidate`, lower-case text from the prefix on, is or begins."""
-        token = self._exact.get(candidate[:TOKEN_LENGTH])
+        token = self.tokens.get(candidate[:TOKEN_LENGTH])
         if token is not None:
-            return Match(token, TOKEN_LENGTH, Tier.CONFIRMED)
+            return Match(token, TOKEN_LENGTH, _CONFIRMED)
         if len(candidate) < SUSPECT_AT:
             return None
         if self._headed < len(self._order):
@@ -134,24 +142,38 @@ class Pool:
         if token is None:
             return None
         length = _common(candidate, token.encode())
-        return Match(token, length, Tier.CONFIRMED if length >= CONFIRMED_AT else Tier.SUSPECT)
+        return Match(token, length, _CONFIRMED if length >= CONFIRMED_AT else _SUSPECT)
 
     def digest_match(self, digest: bytes) -> tuple[str, str] | None:
         """The (token, algorithm) of a digest of at least 16 bytes, cut short or followed by more."""
-        if self._digested < len(self._order):
-            for added in self._order[self._digested :]:
-                data = added.encode()
-                for _, digest_of in DIGESTS:
-                    self._digests[digest_of(data)[:_DIGEST_KEY]] = added
-            self._digested = len(self._order)
-        token = self._digests.get(digest[:_DIGEST_KEY])
-        if token is None or len(digest) < 2 * _DIGEST_KEY:
+        # Trace ids and UUIDs are as long as an MD5: for them only digests that people cut so short count.
+        return self._digests[len(digest) > 16].find(digest, self._order)
+
+
+class _DigestIndex:
+    """Digests of the tokens of a pool by their first bytes; it catches up with the pool when it is asked."""
+
+    __slots__ = ("algorithms", "count", "keys")
+
+    def __init__(self, algorithms: tuple[Algorithm, ...]) -> None:
+        self.algorithms = algorithms
+        self.keys: dict[bytes, str] = {}
+        self.count = 0
+
+    def find(self, digest: bytes, tokens: list[str]) -> tuple[str, str] | None:
+        keys = self.keys
+        for token in tokens[self.count :]:
+            data = token.encode()
+            for _, digest_of in self.algorithms:
+                keys[digest_of(data)[:_DIGEST_KEY]] = token
+        self.count = len(tokens)
+        found = keys.get(digest[:_DIGEST_KEY])
+        if found is None or len(digest) < 2 * _DIGEST_KEY:
             return None
-        data = token.encode()
-        for name, digest_of in DIGESTS:
-            whole = digest_of(data)
+        for name, digest_of in self.algorithms:
+            whole = digest_of(found.encode())
             if whole.startswith(digest) or digest.startswith(whole):
-                return token, name
+                return found, name
         return None
 
 

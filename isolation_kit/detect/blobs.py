@@ -9,22 +9,34 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import BASE85, decode85
 
-__all__ = ["MIN_RUN", "Blob", "decodings_of", "digests_in", "long_runs", "packed_at", "unpack"]
+__all__ = [
+    "MIN_RUN",
+    "Blob",
+    "Profile",
+    "decodings_of",
+    "digests_in",
+    "long_runs",
+    "packed_at",
+    "profile",
+    "unpack",
+]
 
 MIN_RUN = 24
 _RUN = b"a" * MIN_RUN
 _ENCODED = BASE85["b85"] + b"/"
 # One mark for every character of an encoding, a blank for the rest: a long run is then found as a literal.
-_MARKS = bytes(97 if byte in _ENCODED else 10 if byte in b"\r\n" else 32 for byte in range(256))
+_MARKS = bytes(97 if byte in _ENCODED else 32 for byte in range(256))
 _BASE64_PIECE = re.compile(rb"[A-Za-z0-9+/_-]{24,}")
 _HEX_PIECE = re.compile(rb"[0-9a-fA-F][0-9a-fA-F-]{23,}")
 _MAGIC = re.compile(rb"\x1f\x8b\x08|x[\x01\x5e\x9c\xda]|BZh[1-9]1AY|\xfd7zXZ\0")
 _BASE32_PIECE = re.compile(rb"[A-Z2-7]{32,}")
+_BASE32_RUN = re.compile(rb"[a-z0-9]{24,}|[A-Z0-9]{24,}")
 _BASE85_ONLY = re.compile(rb"[!#$%&()*;<>?@^`{|}~]")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _UNPRINTABLE = bytes(byte for byte in range(256) if not (32 <= byte < 127 or byte in b"\0\t\n\r"))
@@ -42,14 +54,18 @@ class Blob(NamedTuple):
 
 
 def long_runs(text: bytes, least: int = MIN_RUN) -> Iterator[tuple[int, bytes]]:
-    """The runs of at least `least` encoding characters and about where, line by line and across lines."""
-    marks = text.translate(_MARKS)
+    """The runs of at least `least` encoding characters and about where, within and across lines."""
     run = _RUN if least == MIN_RUN else b"a" * least
-    yield from _runs(text, marks.replace(b"\n", b" ") if b"\n" in marks else marks, run)
-    if b"\n" in marks:
-        # A wrapped blob is one run again without its line breaks; so are two words that met at a line's end,
-        # hence the first pass.
-        yield from _runs(text.translate(None, b"\r\n"), marks.replace(b"\n", b""), run)
+    # A wrapped blob is one run again without its line breaks. So are two words that met at a line's end,
+    # hence the second pass, line by line.
+    marks = text.translate(_MARKS, b"\r\n")
+    if run not in marks:
+        return
+    if len(marks) == len(text):
+        yield from _runs(text, marks, run)
+    else:
+        yield from _runs(text.translate(None, b"\r\n"), marks, run)
+        yield from _runs(text, text.translate(_MARKS), run)
 
 
 def _runs(text: bytes, marks: bytes, run: bytes) -> Iterator[tuple[int, bytes]]:
@@ -66,17 +82,39 @@ def packed_at(data: bytes) -> Iterator[int]:
     return (match.start() for match in _MAGIC.finditer(data))
 
 
-def unpack(data: bytes, limit: int) -> Blob | None:
+def unpack(data: bytes | memoryview, limit: int) -> Blob | None:
     """Decompress gzip, zlib, bzip2 or xz by their magic numbers, at most `limit` bytes."""
-    if data.startswith(b"\x1f\x8b\x08"):
+    magic = bytes(data[:8])
+    if magic.startswith(b"\x1f\x8b\x08"):
         return _inflate(Form.GZIP, data, 31, limit)
-    if data[:1] == b"\x78" and len(data) > 8 and (data[0] * 256 + data[1]) % 31 == 0:
+    if magic[:1] == b"x" and len(magic) == 8 and (magic[0] * 256 + magic[1]) % 31 == 0:
         return _inflate(Form.ZLIB, data, 15, limit)
-    if data.startswith(b"BZh"):
+    if magic.startswith(b"BZh"):
         return _decompress(Form.BZIP2, bz2.BZ2Decompressor(), data, limit)
-    if data.startswith(b"\xfd7zXZ\0"):
+    if magic.startswith(b"\xfd7zXZ\0"):
         return _decompress(Form.XZ, lzma.LZMADecompressor(memlimit=64 << 20), data, limit)
     return None
+
+
+class Profile(NamedTuple):
+    """What one run may be: whether it may spell base32, its possible digests, whether anything decodes."""
+
+    base32: bool
+    digests: tuple[bytes, ...]
+    decodes: bool
+
+
+def profile(run: bytes) -> Profile:
+    """Judge one run; the same identifiers come again and again, so short runs are remembered."""
+    return _short_profile(run) if len(run) <= 128 else _profile(run)
+
+
+def _profile(run: bytes) -> Profile:
+    decodes = next(decodings_of(run, 4096), None) is not None if len(run) <= 128 else True
+    return Profile(_BASE32_RUN.search(run) is not None, tuple(digests_in(run)), decodes)
+
+
+_short_profile = lru_cache(maxsize=8192)(_profile)
 
 
 def decodings_of(run: bytes, limit: int) -> Iterator[Blob]:
@@ -168,11 +206,11 @@ def _readable(data: bytes) -> bool:
     return len(data[:32].decode("utf-8", "ignore").encode()) >= len(data[:32]) - 3
 
 
-def _inflate(form: Form, data: bytes, bits: int, limit: int) -> Blob | None:
+def _inflate(form: Form, data: bytes | memoryview, bits: int, limit: int) -> Blob | None:
     return _decompress(form, zlib.decompressobj(bits), data, limit)
 
 
-def _decompress(form: Form, unpacker: object, data: bytes, limit: int) -> Blob | None:
+def _decompress(form: Form, unpacker: object, data: bytes | memoryview, limit: int) -> Blob | None:
     decompress = unpacker.decompress  # type: ignore[attr-defined]
     try:
         out: bytes = decompress(data, limit)

@@ -25,8 +25,7 @@ _JSON = re.compile(
     rb"\\+(?:(u[dD][89abAB][0-9a-fA-F]{2})\\+(u[dD][c-fC-F][0-9a-fA-F]{2})|[uU]([0-9a-fA-F]{8}|[0-9a-fA-F]{4})"
     rb"|[ux]\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([0-7]{3})|/)"
 )
-_BREAK_GATE = re.compile(rb"\\[nrt]")
-_BREAKS = re.compile(rb"\\+[nrt]")
+_TABS = re.compile(rb"\\[rt]")
 _PERCENT = re.compile(rb"%(?:u[0-9a-fA-F]{4}|[0-9a-fA-F]{2})")
 _ENTITY = re.compile(rb"&(?:#|[a-zA-Z])")
 _QUOTED = re.compile(rb"=[0-9a-fA-F]{2}")
@@ -55,8 +54,14 @@ def strip_breaks(data: bytes) -> bytes:
     if b"\\" not in data:
         return data
     text = data.replace(b"\\n", b"\n")
-    # A nested line break leaves a backslash before the next letter: only the slow way tells these apart.
-    return _BREAKS.sub(b"\n", data) if b"\\" in text and _BREAK_GATE.search(text) else text
+    if b"\\" not in text:
+        return text
+    if _TABS.search(text):
+        text = text.replace(b"\\r", b"\n").replace(b"\\t", b"\n")
+    # A break of JSON in JSON has left the backslashes that escaped its own.
+    while b"\\\n" in text:
+        text = text.replace(b"\\\n", b"\n")
+    return text
 
 
 def _json_character(match: re.Match[bytes]) -> bytes:
@@ -119,17 +124,14 @@ def selector_bytes(data: bytes) -> bytes | None:
 def near_escapes(data: bytes) -> bytes | None:
     """The parts of `data` that lie near anything escaped, or None: only they can change when it is undone."""
     if len(data) <= _WHOLE:
-        return (
-            data
-            if any(gate in data and pattern.search(data) for gate, pattern in _GATES)
-            else (data if not data.isascii() and _UNICODE.search(data) else None)
-        )
-    spots = sorted(
-        match.start() for gate, pattern in _GATES if gate in data for match in pattern.finditer(data)
-    )
+        for gate, pattern in _GATES:
+            if gate in data and pattern.search(data):
+                return data
+        return data if not data.isascii() and _UNICODE.search(data) else None
+    spots = [match.start() for gate, pattern in _GATES if gate in data for match in pattern.finditer(data)]
     if not data.isascii():
-        spots = sorted(spots + [match.start() for match in _UNICODE.finditer(data)])
-    return _slices(data, spots) if spots else None
+        spots += [match.start() for match in _UNICODE.finditer(data)]
+    return _slices(data, sorted(spots)) if spots else None
 
 
 def _slices(data: bytes, spots: list[int]) -> bytes:

@@ -1,8 +1,9 @@
 """What each encoding makes of a run's prefix, and how to read the candidate behind such a needle.
 
-A needle is searched in one of four views: *folded* (only ASCII letters and digits, lower case), *case* (the
-same with its case kept), *run* (one long run of encoded text, lower case) and *raw* (the bytes as they came).
-Its reader gets the view and the position of the needle and returns lower-case text from the prefix on.
+A needle is searched in one of three views: *folded* (only ASCII letters and digits, lower case; the reader
+of a *case* needle gets the same with its case kept), *run* (one long run of encoded text, lower case) and
+*raw* (the bytes as they came). A reader gets the view and the needle's place and returns lower-case text
+from the prefix on.
 """
 
 from __future__ import annotations
@@ -51,7 +52,6 @@ def folded_needles(prefix: bytes) -> tuple[Needle, ...]:
     """Needles that survive separators and capitals."""
     upper = prefix.upper()
     return (
-        Needle(prefix, Form.VERBATIM, _plain),
         Needle(prefix[::-1], Form.REVERSED, _reversed),
         Needle(prefix.translate(_ROT13), Form.ROT13, partial(_shifted, _ROT13)),
         Needle(prefix.translate(_ATBASH), Form.ATBASH, partial(_shifted, _ATBASH)),
@@ -69,7 +69,8 @@ def folded_needles(prefix: bytes) -> tuple[Needle, ...]:
 
 def case_needles(prefix: bytes) -> tuple[Needle, ...]:
     """Base64 at its three alignments; none of its characters is one on which the alphabets disagree."""
-    return tuple(_aligned(prefix, Form.BASE64, shift, 6, _BASE64) for shift in range(3))
+    needles = (_aligned(prefix, Form.BASE64, shift, 6, _BASE64) for shift in range(3))
+    return tuple(needle._replace(literal=needle.literal.lower()) for needle in needles)
 
 
 def run_needles(prefix: bytes) -> tuple[Needle, ...]:
@@ -111,10 +112,6 @@ def decode85(text: bytes, alphabet: bytes) -> bytes:
 
 def _listed(prefix: bytes, pattern: str) -> bytes:
     return "".join(pattern.format(char) for char in prefix).encode()
-
-
-def _plain(view: bytes, at: int) -> bytes:
-    return view[at : at + TOKEN_LENGTH]
 
 
 def _reversed(view: bytes, at: int) -> bytes:

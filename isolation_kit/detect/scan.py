@@ -7,23 +7,25 @@ microsecond on a kilobyte.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 
 from isolation_kit.detect.automaton import Match, Pool
-from isolation_kit.detect.blobs import decodings_of, digests_in, long_runs, packed_at, unpack
+from isolation_kit.detect.blobs import MIN_RUN, Profile, decodings_of, long_runs, packed_at, profile, unpack
 from isolation_kit.detect.decodings import BRANCHES, CHAIN, UNICODE_BRANCHES, near_escapes, strip_breaks
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
-from isolation_kit.detect.locate import NO_LETTERS, Sighting, locate
-from isolation_kit.detect.needles import Needle
+from isolation_kit.detect.locate import Offsets, locate, locate_plain
+from isolation_kit.detect.surface import Surface, read, search
 
 __all__ = ["Budget", "Form", "Hit", "Pool", "ScanResult", "Tier", "scan"]
 
 WINDOW = 256 * 1024
 OVERLAP = 4 * 1024
 ROUNDS = 3
+Counts = Mapping[str | Match, int]
 _DEFAULT = Budget()
 _NOTHING = ScanResult()
-_NO_COUNTS: Counter[Match] = Counter()
+_NO_COUNTS: Counts = {}
+_VERBATIM, _CONFIRMED = Form.VERBATIM, Tier.CONFIRMED
 
 
 def scan(data: bytes, pool: Pool, *, decode: bool = True, budget: Budget = _DEFAULT) -> ScanResult:
@@ -68,85 +70,62 @@ class _Work:
 
     def plain(self, data: bytes) -> None:
         """Only the bytes as they are."""
-        low = data.lower()
-        at = low.find(self.pool.prefix.encode())
+        low, head = data.lower(), self.pool.head
+        at = low.find(head)
         while at >= 0:
             match = self.pool.match(low[at : at + 20])
             if match is not None:
-                verbatim = data[at : at + match.length] == match.token[: match.length].encode()
+                verbatim = data[at : at + match.length] == low[at : at + match.length]
                 self.report(match, Form.VERBATIM if verbatim else Form.CASE, (), at)
-            at = low.find(self.pool.prefix.encode(), at + 1)
+            at = low.find(head, at + 1)
 
     def view(self, data: bytes, path: tuple[str, ...], base: int, depth: int, long: int) -> None:
         """Look at one view in all ways; `long`: leave runs of that length to the caller (0: none)."""
         text = strip_breaks(data)
-        counts = self.surface(data, text, path, base, _NO_COUNTS)
+        seen = self.surface(data, text, path, base, _NO_COUNTS)
         self.blobs(text, path, base, depth, most=long)
         if not data.isascii():
             self.packed(data, path, base, depth)
-        self.unescape(data, path, base, depth, counts)
-
-    def surface(
-        self,
-        data: bytes,
-        text: bytes,
-        path: tuple[str, ...],
-        base: int,
-        carried: Counter[Match],
-        silent: bool = False,
-    ) -> Counter[Match]:
-        """Count the tokens of one view and report those that the view before did not hold as often."""
-        kept = text.translate(None, NO_LETTERS)
-        low = kept.lower()
-        pool = self.pool
-        seen: list[Sighting] = []
-        for needle in pool.folded_needles:
-            if needle[0] in low:
-                seen += self.read(needle, low)
-        for needle in pool.case_needles:
-            if needle[0] in kept:
-                seen += self.read(needle, kept)
-        for needle in pool.raw_needles:
-            if needle[0] in data:
-                seen += self.read(needle, data, raw=True)
-        if not seen:
-            return _NO_COUNTS if silent else carried
-        counts: Counter[Match] = Counter(item.match for item in seen)
-        if silent:
-            return counts
-        news = [item for item in seen if counts[item.match] > carried[item.match]]
-        for item, form, at in locate(data, news):
-            self.report(item.match, form, path, base if path else base + at)
-        return counts | carried
-
-    def read(self, needle: Needle, view: bytes, raw: bool = False) -> list[Sighting]:
-        """The matches behind every place of one needle."""
-        out = []
-        literal, form, reader = needle
-        at = view.find(literal)
-        while at >= 0:
-            match = self.pool.match(reader(view, at))
-            if match is not None:
-                out.append(Sighting(match, form, at, len(literal), raw))
-            at = view.find(literal, at + 1)
-        return out
-
-    def unescape(
-        self, data: bytes, path: tuple[str, ...], base: int, depth: int, counts: Counter[Match]
-    ) -> None:
-        """Undo escapes to a fixpoint of three rounds, and look at every step."""
         near = near_escapes(data)
-        if near is None:
-            return
-        if near is not data:
-            counts = self.surface(near, strip_breaks(near), path, base, counts, silent=True)
-        current, steps = near, path
+        if near is not None:
+            if near is not data:
+                seen = search(near, strip_breaks(near), self.pool)
+            self.unescape(near, path, base, depth, _counts(seen, _NO_COUNTS))
+
+    def surface(self, data: bytes, text: bytes, path: tuple[str, ...], base: int, carried: Counts) -> Surface:
+        """Report the tokens of one view that the view before it did not hold as often."""
+        seen = search(data, text, self.pool)
+        offsets: Offsets | None = None
+        for token, places in seen.plain.items():
+            if len(places) <= carried.get(token, 0):
+                continue
+            at = data.find(token.encode())
+            if at >= 0:
+                self.report_whole(token, path, base if path else base + at)
+            if at < 0 or (len(places) > 1 and len(places) > data.count(token.encode())):
+                offsets = offsets or Offsets(data)
+                for match, form, at in locate_plain(data, offsets, token, places):
+                    self.report(match, form, path, base if path else base + at)
+        if seen.others:
+            counts = _counts(seen, _NO_COUNTS)
+            news = [item for item in seen.others if counts[item.match] > carried.get(item.match, 0)]
+            for match, form, at in locate(data, offsets or Offsets(data), news):
+                self.report(match, form, path, base if path else base + at)
+        return seen
+
+    def unescape(self, data: bytes, path: tuple[str, ...], base: int, depth: int, counts: Counts) -> None:
+        """Undo escapes to a fixpoint of three rounds, and look at every step."""
+        current, steps = data, path
         for round_number in range(ROUNDS + 1):
             before = current
             for form, decode in BRANCHES if current.isascii() else BRANCHES + UNICODE_BRANCHES:
                 other = decode(current)
-                if other is not None and self.spend(len(other)):
+                if other is None or other == current:
+                    continue
+                if self.spend(len(other)):
                     self.step(other, (*steps, form), base, depth, counts)
+                else:
+                    self.unscanned += len(other)
             for form, decode in CHAIN:
                 after = decode(current)
                 if after is None or after == current:
@@ -159,12 +138,10 @@ class _Work:
             if current is before:
                 return
 
-    def step(
-        self, data: bytes, path: tuple[str, ...], base: int, depth: int, counts: Counter[Match]
-    ) -> Counter[Match]:
+    def step(self, data: bytes, path: tuple[str, ...], base: int, depth: int, counts: Counts) -> Counts:
         """Look at one un-escaped view, its long runs included."""
         text = strip_breaks(data)
-        counts = self.surface(data, text, path, base, counts)
+        counts = _counts(self.surface(data, text, path, base, counts), counts)
         self.blobs(text, path, base, depth)
         return counts
 
@@ -172,45 +149,57 @@ class _Work:
         self, text: bytes, path: tuple[str, ...], base: int, depth: int, least: int = 0, most: int = 0
     ) -> None:
         """Decode the long runs of a view and look into what comes out."""
-        for start, run in long_runs(text, least) if least else long_runs(text):
+        for start, run in long_runs(text, least or MIN_RUN):
             if (most and len(run) >= most) or run in self.done:
                 continue
             self.done.add(run)
+            known = profile(run)
             at = base if path else base + start
-            self.run_tokens(run, path, at)
-            if self.blobs_left <= 0 or depth >= self.budget.depth:
-                self.unscanned += len(run)
-                continue
-            self.blobs_left -= 1
-            for blob in decodings_of(run, self.budget.blob):
-                self.unscanned += blob.unread
-                if self.spend(len(blob.data)):
-                    self.view(blob.data, (*path, blob.form), at, depth + 1, 0)
-                else:
-                    self.unscanned += len(blob.data)
+            if known.base32 or known.digests:
+                self.run_tokens(run, known, path, at)
+            if known.decodes:
+                self.decode(run, path, at, depth)
 
-    def run_tokens(self, run: bytes, path: tuple[str, ...], at: int) -> None:
+    def run_tokens(self, run: bytes, known: Profile, path: tuple[str, ...], at: int) -> None:
         """Find base32 and digests in one run."""
-        low = run.lower()
-        for needle in self.pool.run_needles:
-            if needle[0] in low:
-                for item in self.read(needle, low):
-                    self.report(item.match, item.form, path, at)
-        for digest in digests_in(run):
-            match = self.pool.digest_match(digest)
-            if match is not None:
-                token, name = match
+        if known.base32:
+            low = run.lower()
+            for needle in self.pool.run_needles:
+                if needle[0] in low:
+                    for item in read(needle, low, self.pool):
+                        self.report(item.match, item.form, path, at)
+        for digest in known.digests:
+            found = self.pool.digest_match(digest)
+            if found is not None:
+                token, name = found
                 self.report(Match(token, len(token), Tier.CONFIRMED), f"{Form.DIGEST}:{name}", path, at)
+
+    def decode(self, run: bytes, path: tuple[str, ...], at: int, depth: int) -> None:
+        """Look into every reading of one run."""
+        if self.blobs_left <= 0 or depth >= self.budget.depth:
+            self.unscanned += len(run)
+            return
+        self.blobs_left -= 1
+        for blob in decodings_of(run, self.budget.blob):
+            self.unscanned += blob.unread
+            if self.spend(len(blob.data)):
+                self.view(blob.data, (*path, blob.form), at, depth + 1, 0)
+            else:
+                self.unscanned += len(blob.data)
 
     def packed(self, data: bytes, path: tuple[str, ...], base: int, depth: int) -> None:
         """Unpack compressed streams wherever they begin."""
+        view = memoryview(data)
         for at in packed_at(data):
-            blob = unpack(data[at:], self.budget.blob)
+            if self.blobs_left <= 0 or depth >= self.budget.depth:
+                self.unscanned += len(data) - at
+                return
+            self.blobs_left -= 1
+            blob = unpack(view[at:], self.budget.blob)
             if blob is None:
                 continue
             self.unscanned += blob.unread
-            if depth < self.budget.depth and self.blobs_left > 0 and self.spend(len(blob.data)):
-                self.blobs_left -= 1
+            if self.spend(len(blob.data)):
                 self.view(blob.data, (*path, blob.form), base if path else base + at, depth + 1, 0)
             else:
                 self.unscanned += len(blob.data)
@@ -222,6 +211,12 @@ class _Work:
         self.decoded_left -= size
         return True
 
+    def report_whole(self, token: str, path: tuple[str, ...], offset: int) -> None:
+        """Keep a token that a view spells exactly."""
+        form = ">".join(path) if path else _VERBATIM
+        if (token, form) not in self.found:
+            self.found[token, form] = Hit(token, form, _CONFIRMED, offset)
+
     def report(self, match: Match, form: str, path: tuple[str, ...], offset: int) -> None:
         """Keep the first hit of this token in this form; a whole token beats its own fragment."""
         whole = match.length == len(match.token)
@@ -231,3 +226,10 @@ class _Work:
         key = (match.token, ">".join(steps))
         if key not in self.found:
             self.found[key] = Hit(match.token, key[1], match.tier, offset)
+
+
+def _counts(seen: Surface, carried: Counts) -> Counts:
+    counts: dict[str | Match, int] = {token: len(places) for token, places in seen.plain.items()}
+    for item in seen.others:
+        counts[item.match] = counts.get(item.match, 0) + 1
+    return {key: max(counts.get(key, 0), carried.get(key, 0)) for key in {**counts, **carried}}

@@ -1,0 +1,90 @@
+"""Search one view for every needle of a pool: the hot loop of detection."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from isolation_kit.canary import TOKEN_LENGTH
+from isolation_kit.detect.automaton import Match, Pool
+from isolation_kit.detect.forms import Form
+from isolation_kit.detect.needles import Needle
+
+__all__ = ["LETTERS", "NO_LETTERS", "Sighting", "Surface", "read", "search"]
+
+NO_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isascii() or not chr(byte).isalnum())
+LETTERS = bytes(range(256)).lower()
+
+
+class Sighting(NamedTuple):
+    """A match in a view: the needle's form, place and length, and whether the view was the raw bytes."""
+
+    match: Match
+    form: Form
+    at: int
+    span: int
+    raw: bool
+
+
+class Surface(NamedTuple):
+    """Whole tokens spelled plainly, with their places in the folded view, and everything else."""
+
+    plain: dict[str, list[int]]
+    others: list[Sighting]
+
+
+_NOTHING = Surface({}, [])
+
+
+def search(data: bytes, text: bytes, pool: Pool) -> Surface:
+    """Search all needles.
+
+    Args:
+        data: the view as it is.
+        text: the same with its escaped line breaks made real.
+        pool: the tokens and needles.
+    """
+    low = text.translate(LETTERS, NO_LETTERS)
+    plain, others = _plain(low, pool) if pool.head in low else _NOTHING
+    found: list[Sighting] = []
+    for needle in pool.folded_needles:
+        if needle[0] in low:
+            found += read(needle, low, pool)
+    for needle in pool.case_needles:
+        # The literal is in lower case, to be searched in the same view; its reader needs the capitals.
+        if needle[0] in low:
+            found += read(needle, low, pool, text.translate(None, NO_LETTERS))
+    for needle in pool.raw_needles:
+        if needle[0] in data:
+            found += read(needle, data, pool, raw=True)
+    return Surface(plain, others + found) if found else Surface(plain, others)
+
+
+def _plain(low: bytes, pool: Pool) -> Surface:
+    plain: dict[str, list[int]] = {}
+    others: list[Sighting] = []
+    tokens = pool.tokens
+    at = low.find(pool.head)
+    while at >= 0:
+        candidate = low[at : at + TOKEN_LENGTH]
+        token = tokens.get(candidate)
+        if token is not None:
+            plain.setdefault(token, []).append(at)
+        elif (match := pool.match(candidate)) is not None:
+            others.append(Sighting(match, Form.VERBATIM, at, match.length, False))
+        at = low.find(pool.head, at + 1)
+    return Surface(plain, others)
+
+
+def read(
+    needle: Needle, view: bytes, pool: Pool, source: bytes | None = None, raw: bool = False
+) -> list[Sighting]:
+    """The matches behind every place of one needle in `view`, read from `source` if that is given."""
+    out = []
+    literal, form, reader = needle
+    at = view.find(literal)
+    while at >= 0:
+        match = pool.match(reader(view if source is None else source, at))
+        if match is not None:
+            out.append(Sighting(match, form, at, len(literal), raw))
+        at = view.find(literal, at + 1)
+    return out
