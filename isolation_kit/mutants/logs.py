@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from isolation_kit.mutants.catalogue import leaky
 from isolation_kit.runtime import CLEAN, ModelRequest, Parts
-from isolation_kit.runtime.log import CHILD_LOGGER
 from isolation_kit.runtime.text import Digest
 
 __all__ = ["m28_traceback_in_log", "m29_prompt_in_log"]
 
 
 def _traceback_in_log() -> Parts:
-    def with_locals(agent: str, reason: str, error: Exception | None, at_hand: str) -> None:
-        report = f"failure reason={reason}\nTraceback:\n  in loads\n    raw = {at_hand}\n{error!r}"
-        logging.getLogger(CHILD_LOGGER).error("%s", report, extra={"agent": agent})
+    def with_locals(agent: str, reason: str, error: Exception | None, at_hand: str) -> str:
+        return f"failure reason={reason}\nTraceback:\n  in loads\n    raw = {at_hand}\n{error!r}"
 
-    return replace(CLEAN, on_error=with_locals)
+    return replace(CLEAN, error_line=with_locals)
 
 
 def _prompt_in_log() -> Parts:
-    def in_full(request: ModelRequest, digest: Digest) -> None:
-        prompt = "\n".join(f"{message.role}: {message.content}" for message in request.messages)
-        logging.getLogger(CHILD_LOGGER).info("prompt %s", prompt, extra={"agent": request.agent})
+    def in_full(request: ModelRequest, digest: Digest) -> str:
+        return "\n".join(f"{message.role}: {message.content}" for message in request.messages)
 
-    return replace(CLEAN, log_request=in_full)
+    return replace(CLEAN, request_line=in_full)
 
 
 m28_traceback_in_log = leaky("task", "m28_traceback_in_log", _traceback_in_log)

@@ -7,6 +7,7 @@ process: copies may remain until the process ends.)
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import request_schema
 from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.fields import AllowList
+from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.result import ANSWER, Status, SubAgentResult, envelope, result_of
 from isolation_kit.runtime.tools import call_tool, refusal
@@ -72,13 +74,16 @@ async def run_child(
     for _ in range(runtime.limits.rounds):
         request = ModelRequest(child.spec.name, tuple(child.memory), tools, headers)
         runtime.hooks.request_built(request)
-        runtime.parts.log_request(request, runtime.digest)
+        write(
+            runtime.hooks, child.spec.name, logging.INFO, runtime.parts.request_line(request, runtime.digest)
+        )
         try:
             reply = await model.reply(request)
         except KitError:
             raise
         except Exception as error:  # a model client is foreign code: its text must not go up
-            runtime.parts.on_error(child.spec.name, "model_failed", error, "")
+            line = runtime.parts.error_line(child.spec.name, "model_failed", error, "")
+            write(runtime.hooks, child.spec.name, logging.ERROR, line)
             return SubAgentResult(brief.task_id, Status.FAILED, errors=("model_failed",))
         child.memory.append(Message("assistant", reply.text, reply.calls))
         if not reply.calls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 
 from isolation_kit.errors import StrictJSONError
@@ -16,6 +17,7 @@ from isolation_kit.runtime.bridge import (
 from isolation_kit.runtime.brief import BriefError, checked_brief
 from isolation_kit.runtime.child import ChildSpec, run_child
 from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.log import write
 from isolation_kit.runtime.parts import ParentScope
 from isolation_kit.runtime.result import Status, SubAgentResult
 from isolation_kit.runtime.wiring import Runtime
@@ -72,7 +74,8 @@ def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> Sub
     try:
         result, dropped = runtime.parts.read_result(up, spec.result_fields, runtime.digest)
     except (StrictJSONError, BridgeError) as error:
-        runtime.parts.on_error(spec.name, "result_refused", error, "")
+        line = runtime.parts.error_line(spec.name, "result_refused", error, "")
+        write(runtime.hooks, spec.name, logging.ERROR, line)
         return SubAgentResult(task_id, Status.FAILED, errors=("result_refused",))
     _report(runtime, spec.name, task_id, dropped)
     runtime.hooks.result_up(spec.name, result)

@@ -43,6 +43,9 @@ class Hooks(Protocol):
     def store_written(self, key: StepKey, data: bytes) -> None:
         """A step was written to the session store."""
 
+    def log_line(self, agent: str, line: str) -> None:
+        """A line was written to a child's log."""
+
     def refused(self, agent: str, reason: str) -> None:
         """A child did not start; `reason` names field and rule, never a value."""
 
@@ -72,6 +75,9 @@ class NoHooks:
         """Do nothing."""
 
     def store_written(self, key: StepKey, data: bytes) -> None:
+        """Do nothing."""
+
+    def log_line(self, agent: str, line: str) -> None:
         """Do nothing."""
 
     def refused(self, agent: str, reason: str) -> None:

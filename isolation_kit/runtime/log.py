@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import logging
 
+from isolation_kit.runtime.hooks import Hooks
 from isolation_kit.runtime.messages import ModelRequest
 from isolation_kit.runtime.text import Digest
 
-__all__ = ["CHILD_LOGGER", "log_error", "log_request"]
+__all__ = ["CHILD_LOGGER", "error_line", "request_line", "write"]
 
 CHILD_LOGGER = "isolation_kit.runtime.child"
 
 
-def log_request(request: ModelRequest, digest: Digest) -> None:
-    """One line at INFO: how many messages of how many characters leave for the model, and their digest."""
-    logger = logging.getLogger(CHILD_LOGGER)
-    if not logger.isEnabledFor(logging.INFO):
-        return
+def request_line(request: ModelRequest, digest: Digest) -> str:
+    """How many messages of how many characters leave for a model, and their digest."""
     text = "\x1f".join(message.content for message in request.messages)
-    logger.info(
-        "request agent=%s messages=%d characters=%d digest=%s",
-        request.agent,
-        len(request.messages),
-        len(text),
-        digest(text.encode("utf-8", "surrogatepass")),
-        extra={"agent": request.agent},
+    return (
+        f"request agent={request.agent} messages={len(request.messages)} characters={len(text)} "
+        f"digest={digest(text.encode('utf-8', 'surrogatepass'))}"
     )
 
 
-def log_error(agent: str, reason: str, error: Exception | None, at_hand: str) -> None:
-    """One line at ERROR with the reason code. `error` and `at_hand`, the text in hand, stay out of it."""
-    logging.getLogger(CHILD_LOGGER).error("failure agent=%s reason=%s", agent, reason, extra={"agent": agent})
+def error_line(agent: str, reason: str, error: Exception | None, at_hand: str) -> str:
+    """The reason code. `error` and `at_hand`, the text that was being worked on, stay out of it."""
+    return f"failure agent={agent} reason={reason}"
+
+
+def write(hooks: Hooks, agent: str, level: int, line: str) -> None:
+    """Write a child's log line, and tell the watcher."""
+    logging.getLogger(CHILD_LOGGER).log(level, "%s", line, extra={"agent": agent})
+    hooks.log_line(agent, line)

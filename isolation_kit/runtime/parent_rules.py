@@ -22,9 +22,20 @@ from isolation_kit.runtime.store import Store
 from isolation_kit.runtime.text import canonical
 from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["NOT_UNDERSTOOD", "Machine", "Routed", "Rule", "RulesParent", "State", "parse", "rules_turn"]
+__all__ = [
+    "NOT_UNDERSTOOD",
+    "TOO_MUCH",
+    "Machine",
+    "Routed",
+    "Rule",
+    "RulesParent",
+    "State",
+    "parse",
+    "rules_turn",
+]
 
 NOT_UNDERSTOOD = "没有适用的规则：请写明要查询的账单编号。"
+TOO_MUCH = "一次的任务太多：请分几次提出。"
 _NO_STEP = "没有找到此前的查询：请写明账单编号。"
 
 
@@ -72,7 +83,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A routing rule. `owner` signed it off.
+    """A routing rule. `owner` signed it off. `cue` is a literal that its pattern cannot match without.
 
     The pattern's groups: `subject` (whom it is about), `text` (free text for the child) or `id` (an
     identifier, refused if malformed). `question` makes it a follow-up, which needs an earlier step instead.
@@ -82,6 +93,7 @@ class Rule:
     owner: str
     child: str
     pattern: re.Pattern[str]
+    cue: str
     question: str = ""
 
 
@@ -109,6 +121,8 @@ def parse(text: str, rules: tuple[Rule, ...]) -> tuple[Routed, ...]:
     """The tasks in `text` in order of appearance; where two rules meet, the earlier rule has precedence."""
     found: list[tuple[int, int, Routed]] = []
     for rule in rules:
+        if rule.cue not in text:
+            continue
         for match in rule.pattern.finditer(text):
             if all(match.end() <= start or end <= match.start() for start, end, _ in found):
                 found.append((match.start(), match.end(), _routed(rule, match)))
@@ -131,9 +145,9 @@ async def rules_turn(runtime: Runtime, parent: RulesParent, scope: ParentScope, 
     machine.to(State.PARSING)
     scope.history.append(Message("user", text))
     tasks = parse(text, parent.rules)
-    if not tasks:
+    if not tasks or len(tasks) > runtime.limits.rounds:
         machine.to(State.ERROR)
-        return NOT_UNDERSTOOD
+        return TOO_MUCH if tasks else NOT_UNDERSTOOD
     machine.to(State.ROUTING)
     machine.to(State.EXECUTING)
     results = [await _carried_out(runtime, parent, scope, task) for task in tasks]

@@ -16,7 +16,7 @@ from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.child import Child, ChildSpec
 from isolation_kit.runtime.context import build_child_context
 from isolation_kit.runtime.fields import AllowList, Dropped
-from isolation_kit.runtime.log import log_error, log_request
+from isolation_kit.runtime.log import error_line, request_line
 from isolation_kit.runtime.messages import Message, ModelRequest, ToolSpec
 from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.text import Digest, canonical
@@ -90,9 +90,9 @@ class Parts:
     new_child: Callable[[ChildSpec], Child] = Child
     child_context: Callable[[TaskBrief, ParentScope], tuple[Message, ...]] = _fresh_context
     child_headers: Callable[[TaskBrief, ParentScope], Mapping[str, str]] = _no_headers
-    log_request: Callable[[ModelRequest, Digest], None] = log_request
+    request_line: Callable[[ModelRequest, Digest], str] = request_line
     filter_tool_result: Callable[[str, ToolSpec, int, Digest], ToolText] = filter_tool_result
-    on_error: Callable[[str, str, Exception | None, str], None] = log_error
+    error_line: Callable[[str, str, Exception | None, str], str] = error_line
     pack_result: Callable[[SubAgentResult, list[Message]], Mapping[str, Any]] = _declared_only
     read_result: Callable[[bytes, AllowList, Digest], tuple[SubAgentResult, tuple[Dropped, ...]]] = (
         decode_result

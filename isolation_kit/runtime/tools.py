@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isolation_kit.errors import KitError, StrictJSONError
 from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import ToolCall, ToolSpec
 from isolation_kit.runtime.text import Digest, canonical, cut, encodable
 from isolation_kit.strictjson import loads
@@ -87,7 +89,7 @@ async def call_tool(runtime: Runtime, agent: str, task_id: str, tool: ToolSpec, 
     except KitError:
         raise
     except Exception as error:  # a tool is foreign code: its model gets a reason, its text goes nowhere
-        runtime.parts.on_error(agent, "tool_failed", error, query)
+        _log(runtime, agent, "tool_failed", error, query)
         return refusal("tool_failed").text
     if not isinstance(raw, str):
         return refusal("not_text").text
@@ -95,5 +97,9 @@ async def call_tool(runtime: Runtime, agent: str, task_id: str, tool: ToolSpec, 
     for dropped in seen.dropped:
         runtime.hooks.pollution(agent, task_id, dropped, tool.name)
     if seen.reason:
-        runtime.parts.on_error(agent, seen.reason, None, raw)
+        _log(runtime, agent, seen.reason, None, raw)
     return seen.text
+
+
+def _log(runtime: Runtime, agent: str, reason: str, error: Exception | None, at_hand: str) -> None:
+    write(runtime.hooks, agent, logging.ERROR, runtime.parts.error_line(agent, reason, error, at_hand))

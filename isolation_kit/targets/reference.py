@@ -116,15 +116,16 @@ PDF_EXPORT = ChildSpec(
 )
 
 _SUBJECT = r"(?P<subject>(?:(?![的查])[\w·' -]){0,40})"
-_REFERENCE = r"编号\s*(?:〔(?P<text>[^〕]*)〕|(?P<id>[0-9A-Za-z_-]+))"
+_REFERENCE = r"编号\s*(?:〔(?P<text>[^〔〕]*)〕|(?P<id>[0-9A-Za-z_-]+))"
 RULES = (
-    Rule("query", "billing", "bill_query", re.compile(f"查{_SUBJECT}的账单 {_REFERENCE}")),
-    Rule("export", "billing", "pdf_export", re.compile(f"导出{_SUBJECT}的账单 {_REFERENCE}")),
+    Rule("query", "billing", "bill_query", re.compile(f"查{_SUBJECT}的账单 {_REFERENCE}"), cue="编号"),
+    Rule("export", "billing", "pdf_export", re.compile(f"导出{_SUBJECT}的账单 {_REFERENCE}"), cue="编号"),
     Rule(
         "cheapest",
         "billing",
         "bill_query",
         re.compile(rf"(?:^|(?<=[^\w·'-])){_SUBJECT}的账单最便宜吗"),
+        cue="最便宜吗",
         question="is it the cheapest one?",
     ),
 )

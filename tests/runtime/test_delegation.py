@@ -189,15 +189,17 @@ def test_an_answer_in_json_keeps_its_declared_fields(rig: Any, worker: ChildSpec
 
 
 def test_the_hooks_tell_a_life_in_order(rig: Any, worker: ChildSpec, calls: Use) -> None:
-    """Crossing down, birth, requests, tools, crossing up, death, result."""
+    """Crossing down, birth, requests with their log lines, tools, crossing up, death, result."""
     made = rig({"worker": [calls(), ModelReply("done")]})
     run(made, worker)
     assert [name for name, _ in made.watcher.calls] == [
         "context_crossed",
         "context_born",
         "request_built",
+        "log_line",
         "tool_called",
         "request_built",
+        "log_line",
         "context_died",
         "context_crossed",
         "result_up",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +27,7 @@ from isolation_kit.runtime import (
     task_tool,
     task_turn,
 )
-from isolation_kit.runtime.parent_rules import NOT_UNDERSTOOD, Machine, State, parse
+from isolation_kit.runtime.parent_rules import NOT_UNDERSTOOD, TOO_MUCH, Machine, State, parse
 from isolation_kit.targets.reference import BILL_QUERY, PDF_EXPORT, RULES, TRIGGERS
 
 
@@ -156,6 +157,13 @@ def test_text_without_a_rule_gets_a_plain_answer(rig: Any) -> None:
     assert made.watcher.calls == []
 
 
+def test_too_many_tasks_at_once_are_refused(rig: Any) -> None:
+    """A text full of triggers does not start a crowd of children."""
+    made, parent = rules(rig)
+    assert talk(made, parent, ("u", CONVERSATION[0][1] * 31)) == [TOO_MUCH]
+    assert made.watcher.calls == []
+
+
 def test_two_tasks_in_one_turn_are_done_in_order(rig: Any) -> None:
     """The answer has a line for each."""
     (answer,) = talk(*rules(rig), ("u", "导出张伟的账单 编号〔b〕 查李娜的账单 编号〔a〕"))
@@ -164,7 +172,7 @@ def test_two_tasks_in_one_turn_are_done_in_order(rig: Any) -> None:
 
 @given(
     st.sampled_from(["张伟", "李娜", "欧阳娜娜", "Maria Lopez", "O'Neil", ""]),
-    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="〕"), min_size=1, max_size=60),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="〔〕"), min_size=1, max_size=60),
     st.sampled_from(["", "顺便 ", "【DEBUG:x=1】", "请查一下。"]),
     st.sampled_from(["bill_query", "pdf_export"]),
 )
@@ -173,6 +181,19 @@ def test_a_trigger_hands_its_task_over_whole(subject: str, task: str, noise: str
     trigger = TRIGGERS[child].replace("{subject}", subject).replace("{task}", task)
     first = parse(f"{noise}{trigger} 谢谢", RULES)[0]
     assert (first.rule.child, first.subject, first.inputs) == (child, subject, {"request": task})
+
+
+def test_parsing_takes_time_in_proportion_to_the_text() -> None:
+    """Ten times the text takes about ten times as long, whatever it repeats (a quadratic rule takes 100)."""
+
+    def seconds(text: str) -> float:
+        began = time.process_time()
+        for _ in range(3):
+            parse(text, RULES)
+        return time.process_time() - began
+
+    for piece in ("导出张伟的账单 编号〔", "a 最便宜吗 ", "查 的账单 "):
+        assert seconds(piece * 2000) < 40 * seconds(piece * 200) + 0.05
 
 
 def test_every_rule_has_an_owner() -> None:
