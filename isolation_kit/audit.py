@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis.strategies import SearchStrategy
 
 from isolation_kit.content import Attack
 from isolation_kit.conversation import conversation
@@ -201,7 +202,7 @@ class _ItemRun:
             cut = self.stop() or f"exhausted: the family has only {self.tally.n} different cases here"
         return replace(self.outcome(requested), cut=cut)
 
-    def _block(self, strategy: object, block: int, size: int) -> None:
+    def _block(self, strategy: SearchStrategy[Scenario], block: int, size: int) -> None:
         @seed(f"{self.plan.seed}/{self.item.target}/{self.item.family}/{block}")
         @settings(
             max_examples=size,
@@ -212,7 +213,7 @@ class _ItemRun:
             verbosity=Verbosity.quiet,
             derandomize=False,
         )
-        @given(strategy)  # type: ignore[arg-type]
+        @given(strategy)
         def cases(drawn: Scenario) -> None:
             if not self.campaign.abandoned and not self.hopeless:
                 oracles = [o for o in all_oracles() if o.samples(self.plan.profile, self.index)]
