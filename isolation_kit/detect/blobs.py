@@ -41,6 +41,7 @@ _BASE85_ONLY = re.compile(rb"[!#$%&()*;<>?@^`{|}~]")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _UNPRINTABLE = bytes(byte for byte in range(256) if not (32 <= byte < 127 or byte in b"\0\t\n\r"))
 _SHORTEST_TOKEN = 12
+_PROBE = 256  # groups or bytes that are decoded to see whether the rest is worth it
 # Lengths in Base64 without padding of digests of 16, 20, 28, 32, 48 and 64 bytes.
 _BASE64_DIGESTS = frozenset((22, 27, 38, 43, 64, 86))
 
@@ -134,8 +135,10 @@ def decodings_of(run: bytes, limit: int) -> Iterator[Blob]:
             yield from _plausible_one(_plausible(Form.BASE32, _base32(piece), limit))
     if len(_BASE85_ONLY.findall(run)) >= 2:
         for name in ("b85", "z85"):
-            data = decode85(run[: limit // 4 * 5], BASE85[name])
-            yield from _plausible_one(_plausible(Form.BASE85, data, limit))
+            probe = _plausible(Form.BASE85, decode85(run[: _PROBE * 5], BASE85[name]), limit)
+            if probe is not None and len(run) > _PROBE * 5:
+                probe = _plausible(Form.BASE85, decode85(run, BASE85[name]), limit)
+            yield from _plausible_one(probe)
 
 
 def digests_in(run: bytes) -> list[bytes]:
@@ -168,7 +171,11 @@ def _base64_reading(piece: bytes, limit: int) -> Blob | None:
     text = piece.translate(_URL_SAFE)
     # Letters glued to the front of a blob shift it: the first start that gives something readable is taken.
     for start in (0, 1, 2, 3):
-        blob = _plausible(Form.BASE64, _base64(text[start:]), limit)
+        probe = _base64(text[start : start + _PROBE * 4])
+        blob = _plausible(Form.BASE64, probe, limit)
+        # A packed stream may give nothing before its end.
+        if len(text) - start > _PROBE * 4 and (blob is not None or _MAGIC.match(probe)):
+            blob = _plausible(Form.BASE64, _base64(text[start:]), limit) or blob
         if blob is not None:
             return blob
     return None
@@ -207,16 +214,21 @@ def _readable(data: bytes) -> bool:
 
 
 def _inflate(form: Form, data: bytes | memoryview, bits: int, limit: int) -> Blob | None:
+    # zlib keeps a copy of the input that it did not use: try a little before it is given everything.
+    if _decompress(form, zlib.decompressobj(bits), data[:_PROBE], limit, partial=True) is None:
+        return None
     return _decompress(form, zlib.decompressobj(bits), data, limit)
 
 
-def _decompress(form: Form, unpacker: object, data: bytes | memoryview, limit: int) -> Blob | None:
+def _decompress(
+    form: Form, unpacker: object, data: bytes | memoryview, limit: int, partial: bool = False
+) -> Blob | None:
     decompress = unpacker.decompress  # type: ignore[attr-defined]
     try:
         out: bytes = decompress(data, limit)
     except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError):
         return None
-    if not out:
+    if not out and not partial:
         return None
     more = not unpacker.eof and len(out) >= limit  # type: ignore[attr-defined]
     return Blob(form, out, 1 if more else 0)

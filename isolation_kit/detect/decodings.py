@@ -46,6 +46,7 @@ _GATES = (
 _WHOLE, _NEAR = 4096, 1024
 _SEAM = b" i i "  # no token holds this letter, so nothing is glued together across a seam
 _MARKS = re.compile("[\u0300-\u036f]+")
+_CONFUSABLE = re.compile("[" + "".join(map(chr, sorted(CONFUSABLE_LETTERS))) + "]")
 _TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 
 
@@ -102,7 +103,8 @@ def fold_letters(data: bytes) -> bytes | None:
     if not _LOOKALIKE.search(data):
         return None
     text = _MARKS.sub("", unicodedata.normalize("NFKD", data.decode("utf-8", "replace")))
-    return text.translate(CONFUSABLE_LETTERS).encode("utf-8", "replace")
+    # Look-alikes are rare: a search for them is much faster than a translation of every character.
+    return _CONFUSABLE.sub(lambda match: CONFUSABLE_LETTERS[ord(match[0])], text).encode("utf-8", "replace")
 
 
 def tag_letters(data: bytes) -> bytes | None:

@@ -197,6 +197,8 @@ class _Work:
             self.blobs_left -= 1
             blob = unpack(view[at:], self.budget.blob)
             if blob is None:
+                # Each vain try may have copied the rest of the view, so there are fewer of these.
+                self.blobs_left -= 15
                 continue
             self.unscanned += blob.unread
             if self.spend(len(blob.data)):

@@ -9,12 +9,14 @@ import hashlib
 import html
 import json
 import lzma
+import random
 import textwrap
 import zlib
 from collections.abc import Callable
 from urllib.parse import quote
 
 Render = Callable[[str], bytes]
+_NOISE = random.Random(5).randbytes(3000).hex()
 
 _HOMOGLYPHS = str.maketrans("acehjkmpxy", "асеһјкмрху")
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
@@ -162,6 +164,11 @@ RENDERINGS: dict[str, Render] = {
     "base64 of gzip in JSON, wrapped": lambda t: json.dumps(
         base64.encodebytes(gzip.compress(f"{t} {bytes(range(99))!r}".encode())).decode()
     ).encode(),
+    "base64 of long bzip2": lambda t: _b64(bz2.compress(f"{_NOISE} {t}".encode())),
+    "base64 of long xz": lambda t: _b64(lzma.compress(f"{_NOISE} {t}".encode())),
+    "base64 of long text": lambda t: _b64(f"{_NOISE} {_mixed(t).decode()}"),
+    "hex of long zlib": lambda t: zlib.compress(f"{_NOISE} {t}".encode()).hex().encode(),
+    "base85 of long gzip": lambda t: base64.b85encode(gzip.compress(f"{_NOISE} {t}".encode())),
     "gzip": lambda t: gzip.compress(f"hello {t} there".encode()),
     "gzip later": lambda t: b"\x00body\xff" + gzip.compress(f"hello {t} there".encode()),
     "zlib": lambda t: zlib.compress(f"hello {t} there".encode()),
