@@ -304,27 +304,50 @@ def _encode(value: Any) -> Any:
     return value
 
 
+_PLAIN = {"str": str, "int": int, "bool": bool}
+_PLAIN_FIELDS: Mapping[type[Any], tuple[tuple[str, type[Any]], ...]] = {
+    kind: tuple((item.name, _PLAIN[str(item.type)]) for item in fields(kind) if item.type in _PLAIN)
+    for kind in _FIELDS
+}
+
+
+def _checked(value: Any) -> Any:
+    """`value`, if its plain fields hold what they declare: a file edited by hand fails here, not in a run."""
+    for name, kind in _PLAIN_FIELDS[type(value)]:
+        if type(getattr(value, name)) is not kind:
+            raise TypeError(name)
+    return value
+
+
 def _decode_act(raw: Mapping[str, Any]) -> Act:
     values = {name: raw[name] for name in raw if name != "act"}
     if raw["act"] == "delegate":
         values["acts"] = tuple(_decode_act(act) for act in values["acts"])
-    act: Act = _ACTS[raw["act"]](**values)
+    act: Act = _checked(_ACTS[raw["act"]](**values))
     return act
 
 
 def _decode(raw: Mapping[str, Any]) -> Scenario:
     turns = tuple(
-        TurnPlan(**{**turn, "acts": tuple(_decode_act(act) for act in turn["acts"])}) for turn in raw["turns"]
+        _checked(TurnPlan(**{**turn, "acts": tuple(_decode_act(act) for act in turn["acts"])}))
+        for turn in raw["turns"]
     )
-    return Scenario(
-        **{
-            **raw,
-            "turns": turns,
-            "users": tuple(raw["users"]),
-            "subjects": tuple(raw["subjects"]),
-            "root": Temperament(raw["root"]),
-            "child": Temperament(raw["child"]),
-            "limits": Limits(**raw["limits"]),
-            "variant": tuple((slot, number) for slot, number in raw["variant"]),
-        }
+    scenario: Scenario = _checked(
+        Scenario(
+            **{
+                **raw,
+                "turns": turns,
+                "users": tuple(raw["users"]),
+                "subjects": tuple(raw["subjects"]),
+                "root": Temperament(raw["root"]),
+                "child": Temperament(raw["child"]),
+                "limits": _checked(Limits(**raw["limits"])),
+                "variant": tuple((slot, number) for slot, number in raw["variant"]),
+            }
+        )
     )
+    if any(not 0 <= turn.user < len(scenario.users) for turn in turns):
+        raise ValueError("a turn names no user")
+    if any(turn.subject >= len(scenario.subjects) for turn in turns):
+        raise ValueError("a turn names no subject")
+    return scenario
