@@ -15,9 +15,11 @@ from isolation_kit.runtime.bridge import (
     encode_result,
 )
 from isolation_kit.runtime.brief import BriefError, checked_brief
-from isolation_kit.runtime.child import ChildSpec, run_child
+from isolation_kit.runtime.child import Child, ChildSpec, run_child
 from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.hooks import Ending
 from isolation_kit.runtime.log import write
+from isolation_kit.runtime.messages import Message
 from isolation_kit.runtime.parts import ParentScope
 from isolation_kit.runtime.result import Status, SubAgentResult
 from isolation_kit.runtime.wiring import Runtime
@@ -56,17 +58,27 @@ async def _live(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request: 
     context = runtime.parts.child_context(brief, scope)
     headers = runtime.parts.child_headers(brief, scope)
     runtime.hooks.context_born(spec.name, brief, context)
+    ending: Ending = "cancelled"
+    try:
+        result = await _timed(runtime, child, request, context, headers)
+        ending = "ended"
+    finally:
+        runtime.hooks.context_died(spec.name, ending)
+    return encode_result(runtime.parts.pack_result(result, child.memory))
+
+
+async def _timed(
+    runtime: Runtime,
+    child: Child,
+    request: TaskRequest,
+    context: tuple[Message, ...],
+    headers: Mapping[str, str],
+) -> SubAgentResult:
     try:
         async with asyncio.timeout(request.timeout_ms / 1000):
-            result = await run_child(runtime, child, brief, context, headers)
+            return await run_child(runtime, child, request.brief, context, headers)
     except TimeoutError:
-        result = SubAgentResult(brief.task_id, Status.TIMEOUT, errors=("timeout",))
-    except asyncio.CancelledError:
-        runtime.hooks.context_died(spec.name, "cancelled")
-        raise
-    up = encode_result(runtime.parts.pack_result(result, child.memory))
-    runtime.hooks.context_died(spec.name, "ended")
-    return up
+        return SubAgentResult(request.brief.task_id, Status.TIMEOUT, errors=("timeout",))
 
 
 def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> SubAgentResult:

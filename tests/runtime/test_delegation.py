@@ -188,6 +188,22 @@ def test_an_answer_in_json_keeps_its_declared_fields(rig: Any, worker: ChildSpec
     assert [args[2].path for args in made.watcher.named("pollution")] == ["debug"]
 
 
+def test_a_result_that_breaks_the_contract_is_refused(rig: Any, worker: ChildSpec) -> None:
+    """The parent gets a reason and nothing of what came up."""
+    broken = replace(CLEAN, pack_result=lambda result, memory: {"status": "splendid", "task_id": SECRET})
+    made = rig({"worker": [ModelReply("42")]}, parts=broken)
+    result = run(made, worker)
+    assert (result.status, result.errors) == (Status.FAILED, ("result_refused",))
+    assert SECRET not in repr(result)
+    assert made.watcher.named("result_up") == []
+
+
+def test_an_answer_that_cannot_be_encoded_is_a_failure(rig: Any, worker: ChildSpec) -> None:
+    """A lone surrogate in the child's last words gives a reason."""
+    made = rig({"worker": [ModelReply("a\ud83d")]})
+    assert run(made, worker).errors == ("not_utf8",)
+
+
 def test_the_hooks_tell_a_life_in_order(rig: Any, worker: ChildSpec, calls: Use) -> None:
     """Crossing down, birth, requests with their log lines, tools, crossing up, death, result."""
     made = rig({"worker": [calls(), ModelReply("done")]})

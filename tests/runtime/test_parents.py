@@ -21,6 +21,7 @@ from isolation_kit.runtime import (
     ParentScope,
     Rule,
     RulesParent,
+    RunLimits,
     TaskParent,
     ToolCall,
     rules_turn,
@@ -28,6 +29,7 @@ from isolation_kit.runtime import (
     task_turn,
 )
 from isolation_kit.runtime.parent_rules import NOT_UNDERSTOOD, TOO_MUCH, Machine, State, parse
+from isolation_kit.runtime.parent_task import ROUND_LIMIT_REPLY
 from isolation_kit.targets.reference import BILL_QUERY, PDF_EXPORT, RULES, TRIGGERS
 
 
@@ -74,6 +76,14 @@ def test_a_bad_call_of_the_parents_model_gives_a_reason(
     asyncio.run(task_turn(made.runtime, parent, ParentScope("u", "s"), "hello"))
     assert reason in made.scripts["parent"].requests[-1].messages[-1].content
     assert made.scripts["worker"].requests == []
+
+
+def test_a_parent_that_never_answers_ends_at_its_round_limit(rig: Any, worker: ChildSpec, calls: Any) -> None:
+    """The user gets a plain sentence, none of the parent's messages."""
+    made = rig({"parent": [calls()]}, limits=RunLimits(rounds=3))
+    parent = TaskParent("parent", "Plan.", worker.tools)
+    assert asyncio.run(task_turn(made.runtime, parent, ParentScope("u", "s"), "hello")) == ROUND_LIMIT_REPLY
+    assert len(made.scripts["parent"].requests) == 3
 
 
 # -- rules -----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The reference targets on a stage: the clean runtime is silent, whoever speaks, in any order, and at once."""
+"""The reference targets on a stage: the clean runtime is silent, whoever speaks, in any order, at once."""
 
 from __future__ import annotations
 
