@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -121,13 +122,11 @@ def _shifted(tally: Tally, offset: int) -> Tally:
 
 
 def _policy_block(facts: Facts, rows: list[dict[str, Any]], strict: int, declared: int) -> dict[str, Any]:
-    from json import loads
-
     used: dict[str, int] = {}
     for row in rows:
         if row["allowed_by"]:
             used[row["allowed_by"]] = used.get(row["allowed_by"], 0) + 1
-    entries = [loads(text) for text in sorted(facts.policy.entries)]
+    entries = [json.loads(text) for text in sorted(facts.policy.entries)]
     return {
         "reachable": facts.policy.reachable,
         "refused_share": facts.policy.refused_share,

@@ -24,15 +24,14 @@ NAME_LENGTH = 120
 
 _MASKED = "‹canary›"
 _TAIL = 10  # an ellipsis, a tilde and eight hex digits
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def clean(text: str, limit: int = NAME_LENGTH) -> str:
-    """`text` on one line without control, format or surrogate characters, in at most `limit` characters.
+    """`text` on one line of printable characters, in at most `limit` characters.
 
     What is cut leaves a digest, so that two long names stay two names. Cleaning twice changes nothing more.
     """
-    if not text.isascii() or not text.isprintable():
+    if not text.isprintable():
         text = "".join(_shown(char) for char in text)
     if len(text) <= limit:
         return text
@@ -41,10 +40,10 @@ def clean(text: str, limit: int = NAME_LENGTH) -> str:
 
 
 def _shown(char: str) -> str:
-    if char in "\t\n\r":
-        return " "
-    if unicodedata.category(char) not in _HIDDEN:
+    if char.isprintable():
         return char
+    if char in "\t\n\r" or unicodedata.category(char) == "Zs":
+        return " "
     # ESC becomes the picture of ESC; everything else that cannot be seen becomes the replacement character.
     return chr(0x2400 + ord(char)) if ord(char) < 0x20 else "\ufffd"
 

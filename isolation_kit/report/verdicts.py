@@ -112,18 +112,25 @@ def _trouble(item: ItemFacts, refused_share: float) -> Trouble:
         out.append(
             (Verdict.INCONCLUSIVE, f"{tally.refused} of {n} cases were refused by the target; {allowed}")
         )
-    if tally.verdicts[Verdict.INCONCLUSIVE]:
-        why = _top_reasons(tally, judged=str(Verdict.INCONCLUSIVE))
-        text = f"{tally.verdicts[Verdict.INCONCLUSIVE]} of {n} cases are inconclusive"
-        out.append((Verdict.INCONCLUSIVE, text + (f" ({why})" if why else "")))
+    inconclusive = tally.verdicts[Verdict.INCONCLUSIVE]
+    judged = any(status == Verdict.INCONCLUSIVE and count for (_, status), count in tally.oracles.items())
+    # A refused case that no oracle judged is counted as refused already, under a threshold of its own.
+    if judged or inconclusive > tally.refused:
+        why = _top_reason(tally)
+        text = f"{inconclusive} of {n} cases are inconclusive" + (f" ({why})" if why else "")
+        out.append((Verdict.INCONCLUSIVE, text))
     if n and not any(tally.able.values()) and not out:
         out.append((Verdict.INCONCLUSIVE, "no oracle concluded on any case"))
     return out
 
 
-def _top_reasons(tally: Tally, judged: str) -> str:
-    """The commonest reason of the oracles that gave this verdict."""
-    oracles = {oracle for (oracle, status), count in tally.oracles.items() if status == judged and count}
+def _top_reason(tally: Tally) -> str:
+    """The commonest reason of the oracles that could not conclude."""
+    oracles = {
+        oracle
+        for (oracle, status), count in tally.oracles.items()
+        if status == Verdict.INCONCLUSIVE and count
+    }
     ranked = _ranked((key, count) for key, count in tally.reasons.items() if key[0] in oracles)
     return f"{ranked[0][0][0]}: {ranked[0][0][1]}" if ranked else ""
 

@@ -83,8 +83,7 @@ def _headline(report: Report) -> str:
         return "Nothing was tested, so nothing is known."
     top = next(iter(_counted(report)), None)
     if top is not None:
-        text = story(top)
-        return f"{text[:1].upper()}{text[1:]}{_often(worst_family(top))}."
+        return f"{_capital(story(top))}{_often(worst_family(top))}."
     if report["verdict"] == "PASS":
         n = sum(item["cases_by_mode"].get("structural", 0) for item in report["items"])
         high = effective_interval(0, n, [])[1]
@@ -92,6 +91,10 @@ def _headline(report: Report) -> str:
     item = next(item for item in report["items"] if item["verdict"] == report["verdict"])
     reason = item["reasons"][0] if item["reasons"] else "an oracle says so, and names no fingerprint"
     return f"{item['id']}: {reason}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _often(share: Mapping[str, Any]) -> str:
@@ -154,7 +157,7 @@ def _row(row: Mapping[str, Any], classes: Report) -> dict[str, Any]:
         "what": row["what"],
         "channel": row["channel"],
         "direction": row["direction"],
-        "story": story(row),
+        "story": _capital(story(row)),
         "count": share["count"],
         "n": share["n"],
         "family": share["family"],

@@ -154,20 +154,20 @@ class Made:
     def outcome(self) -> ItemOutcome:
         """The outcome of this item: every eighth case runs with parrots."""
         tally = Tally()
-        for number in range(self.cases):
-            tally.add(self._case(number))
+        for place in range(self.cases):
+            tally.add(self._case(place, self.first_block * 50 + place))
         smallest = tuple(smallest_of(leak, self.target) for leak in self.leaks if leak.tier == "confirmed")
         values = {"requested": self.cases, "smallest": smallest, **self.more}
         return ItemOutcome(Item(self.order, self.target, self.family), tally=tally, **values)
 
-    def _case(self, number: int) -> CaseOutcome:
+    def _case(self, place: int, number: int) -> CaseOutcome:
         mode = Mode.EXPOSURE if number % 8 == 7 else Mode.STRUCTURAL
         found = tuple(
             leak.finding(self.target)
             for leak in self.leaks
             if leak.mode is mode and number % leak.every == leak.every // 2
         )
-        fixed = self.verdicts[number] if number < len(self.verdicts) else Verdict.PASS
+        fixed = self.verdicts[place] if place < len(self.verdicts) else Verdict.PASS
         verdict = worst([fixed, *(item.kind for item in found if item.counts)])
         oracles = sorted({"canary", "contract", *(leak.oracle for leak in self.leaks)})
         judgements = [
@@ -176,13 +176,13 @@ class Made:
         ]
         judgements.append(Judgement.not_applicable("noninterference", "this target keeps one system a run"))
         return CaseOutcome(
-            block=self.first_block + number // 50,
+            block=number // 50,
             index=number % 50,
             digest=f"{number:016x}",
             mode=mode,
             judgements=tuple(judgements),
             executions=2,
-            refused=number < self.refused,
+            refused=place < self.refused,
             pollution=self.pollution if number % 3 == 0 else (),
             task_responses=1,
             planted=PLANTED,

@@ -1,0 +1,123 @@
+"""What a person reads: the verdict line, the order, the words, the size."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_samples import LEAKS, Leak, Made, clean_twin, leaky, report, sample
+
+from isolation_kit.errors import UsageError
+from isolation_kit.report import html, markdown, terminal
+from isolation_kit.report.to_terminal import _width
+from isolation_kit.report.words import percent, share_words
+
+ORDER = (
+    "Fingerprints",
+    "Coverage",
+    "Smallest case",
+    "POLLUTION_DETECTED",
+    "Filter rules",
+    "Policy",
+    "not show",
+    "Run",
+)
+
+
+def test_first_lines_say_what_where_how_often_and_what_to_do() -> None:
+    """Ten seconds at nine in the morning."""
+    text = terminal(sample(), color=False, width=100)
+    top = " ".join(text.split("\n\n")[0].split())
+    assert top.startswith("LEAK 3 leaks and 1 loss")
+    assert "Debug noise of the parent's tools reaches the model request of billing in 100 %" in top
+    assert "Do first: Name the fields a tool may show" in top
+
+
+def test_clean_run_says_at_most_and_never_none() -> None:
+    """Zero of n is an upper bound."""
+    document = report([clean_twin()])
+    for face in (terminal(document), markdown(document), html(document)):
+        assert "at most" in face
+        assert not re.search(r"\bnone of|\b0 %|never leaks", face)
+
+
+@pytest.mark.parametrize("face", [markdown, html], ids=["markdown", "html"])
+def test_all_faces_keep_the_order(face: Any) -> None:
+    """The same sections in the same order."""
+    text = re.sub(r"(?s)<style>.*?</style>", "", face(sample()))
+    heads = [line for line in text.splitlines() if line.startswith(("## ", "<h2>")) or "<h2>" in line]
+    places = [next(at for at, line in enumerate(heads) if name in line) for name in ORDER]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 100, 200])
+def test_terminal_keeps_its_width(width: int) -> None:
+    """No line is wider than asked for, between 60 and 110 columns."""
+    wide = Made(cases=20, leaks=(Leak("field." + "账单" * 60, "child.request", child="查询" * 40),)).outcome()
+    for document in (sample(), report([wide]), report([])):
+        lines = terminal(document, color=False, width=width).splitlines()
+        assert max(_width(line) for line in lines) <= max(60, min(width, 110))
+
+
+def test_color_only_when_asked() -> None:
+    """Escapes are ours alone, and only on a terminal."""
+    assert "\x1b" not in terminal(sample(), color=False)
+    coloured = terminal(sample(), color=True)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == terminal(sample(), color=False)
+
+
+def test_page_with_fifty_leaks_is_small_and_closed() -> None:
+    """Under 200 kB, no script, nothing external, and a policy that forbids both."""
+    leaks = [Leak(f"field.debug.name_{number}", "child.request", tool="crm_search") for number in range(50)]
+    page = html(report([Made(cases=50, leaks=leaks).outcome()]))
+    assert len(page.encode()) < 200_000
+    assert "default-src 'none'" in page
+    assert not re.search(r"<script|https?:|url\(|@import", page)
+
+
+def test_more_than_fifty_are_counted() -> None:
+    """What is not shown is counted, not dropped."""
+    leaks = [Leak(f"field.name_{number}", "child.request") for number in range(60)]
+    document = report([Made(cases=8, leaks=leaks).outcome()])
+    assert len(document["fingerprints"]) == 60
+    assert "10 more are in the report file" in markdown(document)
+    assert "50 more in the report file" in terminal(document)
+
+
+def test_coverage_differs_without_colour() -> None:
+    """Each state has a sign of its own, and the legend names it."""
+    text = markdown(report([leaky()]))
+    for sign in "✗?○a✓·":
+        assert f"`{sign}`" in text
+
+
+@given(st.floats(0, 1, exclude_min=True, exclude_max=True))
+def test_percent_never_rounds_to_all_or_nothing(share: float) -> None:
+    """A share strictly between 0 and 1 is never shown as 0 or 100 percent."""
+    assert percent(share) not in ("0 %", "0.0 %", "100 %", "100.0 %")
+
+
+def test_zero_of_a_thousand_is_at_most() -> None:
+    """The interval speaks, not the zero."""
+    share = {"count": 0, "n": 1000, "share": 0.0, "low": 0.0, "high": 0.0038}
+    assert share_words(share) == "at most 0.4 %"
+
+
+def test_empty_report_says_what_to_do() -> None:
+    """A report over nothing is no blank page."""
+    text = terminal(report([]), color=False)
+    assert text.startswith("INCONCLUSIVE")
+    assert "isolation.toml" in text
+
+
+def test_frame_has_one_row_a_fingerprint() -> None:
+    """The tables of the report as data frames."""
+    pytest.importorskip("pandas", reason="the extra [report] is not installed")
+    from isolation_kit.report.frame import frame
+
+    assert len(frame(sample())) == len(sample()["fingerprints"]) == len(LEAKS) + 1
+    with pytest.raises(UsageError, match="fingerprints, items, coverage, pollution"):
+        frame(sample(), "plots")
