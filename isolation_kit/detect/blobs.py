@@ -54,28 +54,30 @@ class Blob(NamedTuple):
     unread: int = 0
 
 
-def long_runs(text: bytes, least: int = MIN_RUN) -> Iterator[tuple[int, bytes]]:
+def long_runs(text: bytes, least: int = MIN_RUN) -> list[tuple[int, bytes]]:
     """The runs of at least `least` encoding characters and about where, within and across lines."""
     run = _RUN if least == MIN_RUN else b"a" * least
     # A wrapped blob is one run again without its line breaks. So are two words that met at a line's end,
     # hence the second pass, line by line.
     marks = text.translate(_MARKS, b"\r\n")
     if run not in marks:
-        return
+        return []
     if len(marks) == len(text):
-        yield from _runs(text, marks, run)
-    else:
-        yield from _runs(text.translate(None, b"\r\n"), marks, run)
-        yield from _runs(text, text.translate(_MARKS), run)
+        return _runs(text, marks, run)
+    runs = _runs(text.translate(None, b"\r\n"), marks, run)
+    return runs + _runs(text, text.translate(_MARKS), run)
 
 
-def _runs(text: bytes, marks: bytes, run: bytes) -> Iterator[tuple[int, bytes]]:
-    start = marks.find(run)
+def _runs(text: bytes, marks: bytes, run: bytes) -> list[tuple[int, bytes]]:
+    out = []
+    marks += b" "  # so that every run has an end
+    find, size = marks.find, len(run)
+    start = find(run)
     while start >= 0:
-        end = marks.find(b" ", start)
-        end = len(marks) if end < 0 else end
-        yield start, text[start:end]
-        start = marks.find(run, end)
+        end = marks.index(b" ", start + size)
+        out.append((start, text[start:end]))
+        start = find(run, end)
+    return out
 
 
 def packed_at(data: bytes) -> Iterator[int]:
@@ -168,7 +170,7 @@ def _hex_readings(piece: bytes, limit: int) -> Iterator[Blob]:
 
 
 def _base64_reading(piece: bytes, limit: int) -> Blob | None:
-    text = piece.translate(_URL_SAFE)
+    text = piece.translate(_URL_SAFE) if b"-" in piece or b"_" in piece else piece
     # Letters glued to the front of a blob shift it: the first start that gives something readable is taken.
     for start in (0, 1, 2, 3):
         probe = _base64(text[start : start + _PROBE * 4])
