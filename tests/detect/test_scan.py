@@ -184,7 +184,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_mebibyte_takes_long(data: bytes) -> None:
-    """Hostile text of 1 MiB is done within 2 seconds of processor time, at the second try on a busy machine."""
+    """Hostile text of 1 MiB takes less than 2 seconds of processor time (two tries: machines are busy)."""
     pool = pool_of()
     assert any(seconds_of(data, pool) < 2 for _ in range(2))
 
