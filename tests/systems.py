@@ -83,7 +83,7 @@ raising = make("raising", task_only, before=explode)
 hanging = make("hanging", task_only, before=lambda: time.sleep(30))
 childless = make("childless", lambda task, said: None)
 garbage = make("garbage", task_only, answer=lambda text: 5)
-dying = make("dying", with_history, before=after(20, die))
+dying = make("dying", with_history, before=after(400, die))
 interrupted = make("interrupted", with_history, before=after(20, interrupt))
 talking = make("talking", with_history, before=noisy)
 
