@@ -15,6 +15,7 @@ __all__ = ["terminal"]
 
 _ROWS = 10
 _CASES = 2
+_REMEDIES = 3
 _LINES = 8
 _NARROWEST = 60
 _WIDEST = 110
@@ -31,6 +32,7 @@ def terminal(report: Mapping[str, Any], *, color: bool = False, width: int = 100
     parts = [
         _top(page, color, width),
         _table(page, width),
+        _remedies(page, width),
         _coverage(page, width),
         *(_case(row, width) for row in page["cases"][:_CASES]),
         _items(page, width),
@@ -70,6 +72,17 @@ def _table(page: Mapping[str, Any], width: int) -> list[str]:
     return lines
 
 
+def _remedies(page: Mapping[str, Any], width: int) -> list[str]:
+    """What to do about the other classes; the first remedy stands at the top."""
+    others = [
+        entry["class"]
+        for entry in page["remedies"]
+        if entry["class"]["remedy"]["en"] != page["first_step"]["en"]
+    ]
+    lines = [f"REMEDY  {entry['title']['en']}: {entry['remedy']['en']}" for entry in others[:_REMEDIES]]
+    return [piece for line in lines for piece in _wrap(line, width, hang=8)]
+
+
 def _coverage(page: Mapping[str, Any], width: int) -> list[str]:
     rows = [
         (f"{grid['target']}: {grid['child']}", *(str(grid["counts"][state] or "-") for state in STATES))
@@ -82,7 +95,8 @@ def _coverage(page: Mapping[str, Any], width: int) -> list[str]:
 
 def _case(row: Mapping[str, Any], width: int) -> list[str]:
     case = row["case"]
-    lines = [_cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}  ({row['size']})", width)]
+    how = row["size"] if case["reduced"] else f"{row['size']}, not reduced"
+    lines = [_cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}  ({how})", width)]
     told = case["conversation"][:_LINES]
     left = min(max((_width(line["who"]) for line in told), default=0), width // 3)
     lines += [_cut(f"  {_pad(_cut(line['who'], left), left)}  {line['text']}", width) for line in told]

@@ -173,6 +173,7 @@ def _row(row: Mapping[str, Any], classes: Report) -> dict[str, Any]:
         "class": None if entry is None else entry,
         "case": row["smallest"],
         "size": _size(row["smallest"]) if row["smallest"] else "",
+        "how": _how(row["smallest"]) if row["smallest"] else "",
     }
 
 
@@ -190,9 +191,11 @@ def _part(part: Mapping[str, Any]) -> str:
 
 
 def _size(case: Mapping[str, Any]) -> str:
-    parts = [count_words(case[f"{name}s"], name) for name in ("user", "turn", "secret")]
-    how = f"reduced in {count_words(case['executions'], 'execution')}" if case["reduced"] else "not reduced"
-    return f"{', '.join(parts)}; {how}"
+    return ", ".join(count_words(case[f"{name}s"], name) for name in ("user", "turn", "secret"))
+
+
+def _how(case: Mapping[str, Any]) -> str:
+    return f"reduced in {count_words(case['executions'], 'execution')}" if case["reduced"] else "not reduced"
 
 
 def _remedies(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -322,8 +325,8 @@ def _policy(block: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "entries": [{**entry, "fate": fate(entry)} for entry in block["entries"]],
         "text": (
-            f"Strictly judged {count_words(block['strict']['leaks'], 'leak')}; "
-            f"{count_words(block['declared']['leaks'], 'leak')} that no entry allows."
+            f"{count_words(block['strict']['leaks'], 'leak')} judged strictly, "
+            f"{block['declared']['leaks']} that no entry allows."
         ),
         "reachable": (
             'Exposures fail the run (reachable = "deny").'
