@@ -8,7 +8,9 @@ from contextvars import Context
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from isolation_kit.stage.wire import Performer, Wire
+from isolation_kit.errors import KitError
+from isolation_kit.stage.chat_completions import Performer
+from isolation_kit.stage.wire import Wire
 
 if TYPE_CHECKING:
     import uvicorn
@@ -38,7 +40,11 @@ class Endpoint:
         return self._server is not None
 
     def url(self, stage: Performer) -> str:
-        """The base URL of a stage's puppets, for example `http://127.0.0.1:49152/r0/v1`."""
+        """The base URL of a stage's puppets, for example `http://127.0.0.1:49152/r0/v1`.
+
+        Raises:
+            KitError: where this machine does not let the kit listen on the loopback.
+        """
         path = self._wire.add(stage)
         with self._lock:
             if self._server is None:
@@ -71,7 +77,7 @@ class Endpoint:
         # As an argument this would also empty the handlers of a uvicorn that the system under test runs.
         config.access_log = False
         # Bound and listening before the thread starts, so that no caller has to wait for it.
-        listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        listener = _listen()
         self._port = listener.getsockname()[1]
         server = self._server = uvicorn.Server(config)
         # A context of its own: the turn of the case that happened to start it is not the turn of later calls.
@@ -92,3 +98,13 @@ class Endpoint:
     ) -> None:
         """Stop the server."""
         self.close()
+
+
+def _listen() -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", 0), backlog=128)
+    except OSError as error:
+        raise KitError(
+            f"the puppets' endpoint cannot listen on 127.0.0.1 ({error.strerror}); allow local sockets here, "
+            "or mount the endpoint in process, for example httpx.ASGITransport(app=stage.app)"
+        ) from None

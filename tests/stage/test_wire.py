@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,14 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolation_kit.policy import crossing
-from isolation_kit.scenario import Answer, Delegate, Place, Scenario, TurnPlan
-from isolation_kit.stage import Ledger, ModelCall, ModelReply, Recorder, Runner, Stage, ToolUse
+from isolation_kit.scenario import Answer, Place, Scenario, TurnPlan
+from isolation_kit.stage import Ledger, ModelCall, ModelReply, Recorder, Stage, ToolUse, wire
 from isolation_kit.stage.case import Case
-from isolation_kit.stage.server import Endpoint
-from isolation_kit.stage.wire import UNKNOWN_AGENT, Wire
+from isolation_kit.stage.chat_completions import UNKNOWN_AGENT
+from isolation_kit.stage.wire import Wire
 from isolation_kit.target import Agent, Turn, Via, declaration_of, target
-from isolation_kit.trace import Channel, Trace
+from isolation_kit.trace import Channel
 
 USER = Place("user.current").placeholder
 TASK = Place("task.input").placeholder
@@ -172,6 +170,30 @@ def test_a_call_outside_a_case_is_refused() -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "no_case")
 
 
+def test_a_body_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The endpoint reads no more than its limit, and says so."""
+    monkeypatch.setattr(wire, "MAX_BODY", 100)
+    stage, case = opened()
+    body = {**GOOD, "messages": [{"role": "user", "content": "x" * 100}]}
+    assert ask(stage.app, body).status_code == 413
+    assert any("longer than 100 bytes" in problem for problem in case.recorder.problems)
+    assert ask(stage.app, GOOD).status_code == 200
+
+
+def test_a_fault_of_the_kit_is_no_answer() -> None:
+    """If the kit itself fails, the client gets a 500 and the case a problem that names the type alone."""
+
+    class Broken(Echo):
+        def reply(self, call: ModelCall) -> ModelReply:
+            raise RuntimeError("sk-fake")
+
+    broken = Broken(ModelReply(""))
+    answer = ask(Wire((broken,)), GOOD)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (500, "server_error")
+    assert broken.case.recorder.problems == ["the endpoint failed with RuntimeError"]
+    assert "sk-fake" not in answer.text
+
+
 def test_headers_pass_without_credentials_and_transport() -> None:
     """A header of the child's request is recorded; keys, cookies, host and lengths are not."""
     stage, case = opened()
@@ -180,110 +202,3 @@ def test_headers_pass_without_credentials_and_transport() -> None:
     recorded = json.loads(case.recorder.trace().seen(Channel.CHILD_HEADERS)[0].data)
     assert recorded["x-tenant"] == "acme"
     assert not {"authorization", "cookie", "host", "content-length"} & set(recorded)
-
-
-def test_the_socket_answers_as_the_app_in_process_does() -> None:
-    """One app, two doors: equal bytes, and the socket closes after each answer."""
-    stage, _ = opened()
-    with Endpoint() as endpoint:
-        over_socket = httpx.get(f"{endpoint.url(stage)}/models", trust_env=False)
-        refused = httpx.post(f"{endpoint.url(stage)}/responses", json={}, trust_env=False)
-    assert [model["id"] for model in over_socket.json()["data"]] == ["r0~support", "r0~billing"]
-    assert over_socket.headers["connection"] == "close"
-    assert refused.content == ask(stage.app, {}, path="/r0/v1/responses").content
-
-
-def test_the_endpoint_starts_at_first_use_and_frees_its_port() -> None:
-    """No server before the first URL, none after close, and a second start works."""
-    endpoint = Endpoint()
-    assert not endpoint.running
-    stage, _ = opened()
-    for _ in range(2):
-        url = httpx.URL(endpoint.url(stage))
-        assert httpx.get(f"{url}/models", trust_env=False).status_code == 200
-        endpoint.close()
-        with pytest.raises(OSError, match="refused"):
-            socket.create_connection((url.host, url.port or 0), timeout=1)
-    assert not endpoint.running
-
-
-def team(leaky: bool) -> Any:
-    """A parent and a child over the socket; the leaky one shows the child the user's words in metadata."""
-
-    @target(root="support", agents=AGENTS)
-    async def over_http(stage: Stage) -> AsyncIterator[Callable[[Turn], Any]]:
-        async with httpx.AsyncClient(base_url=stage.base_url, trust_env=False) as web:
-
-            async def complete(agent: str, text: str, **more: Any) -> dict[str, Any]:
-                body = {
-                    "model": stage.model_name(agent),
-                    "messages": [{"role": "user", "content": text}],
-                    **more,
-                }
-                reply = (await web.post("/chat/completions", json=body)).raise_for_status().json()
-                message: dict[str, Any] = reply["choices"][0]["message"]
-                return message
-
-            async def say(turn: Turn) -> str:
-                message = await complete("support", turn.text, tools=[TASK_TOOL])
-                for call in message.get("tool_calls", ()):
-                    task = json.loads(call["function"]["arguments"])["task"]
-                    more = {"metadata": {"asked": turn.text}} if leaky else {}
-                    await complete("billing", task, **more)
-                    message = await complete("support", turn.text)
-                return str(message["content"])
-
-            yield say
-
-    return over_http
-
-
-def run(factory: Any, scenario: Scenario) -> tuple[Trace, set[tuple[str, str, str]]]:
-    """The trace of one case over the socket, and what crossed a boundary as (agent, slot, direction)."""
-    declaration = declaration_of(factory)
-    with Endpoint() as endpoint:
-        runner = Runner(declaration, Ledger(seed=7), endpoint=endpoint.url)
-        trace = runner.execute(scenario)
-        runner.close()
-    events = {event.seq: event for event in trace.events}
-    sessions = {index: turn.session for index, turn in enumerate(scenario.turns)}
-    crossed = set()
-    for sighting in trace.sightings:
-        event = events[sighting.seq]
-        direction = crossing(sighting, event, {}, declaration, sessions)
-        if direction:
-            crossed.add((event.agent, sighting.place.slot, str(direction)))
-    return trace, crossed
-
-
-def delegating(users: int) -> Scenario:
-    """One delegating turn a user; with several users all turns run at once."""
-    turns = tuple(
-        TurnPlan(
-            user,
-            f"Check this {Place('user.current', user, -1, user).placeholder}",
-            (Delegate(0, f"Look at {Place('task.input', user, -1, user).placeholder}", (Answer("Done."),)),),
-            session=f"s{user}",
-        )
-        for user in range(users)
-    )
-    names = tuple(f"u_{user}" for user in range(users))
-    return Scenario("cross-user", "wire", 7, turns, users=names, concurrent=users > 1)
-
-
-@pytest.mark.parametrize("users", [1, 4], ids=["alone", "at once"])
-def test_a_leak_in_a_field_beside_the_messages_is_seen(users: int) -> None:
-    """What a child's request holds outside its messages counts, and each user's call stays that user's."""
-    trace, crossed = run(team(leaky=True), delegating(users))
-    assert (trace.error, trace.problems) == ("", ())
-    assert crossed == {("billing", "user.current", "down")}
-
-
-@pytest.mark.parametrize("users", [1, 4], ids=["alone", "at once"])
-def test_the_clean_team_is_silent(users: int) -> None:
-    """The same team without the extra field: no finding, no problem, every turn answered, every task seen."""
-    trace, crossed = run(team(leaky=False), delegating(users))
-    assert (trace.error, trace.problems, crossed) == ("", (), set())
-    assert trace.answered == (True,) * users
-    tasks = {event.user for event in trace.seen(Channel.CHILD_REQUEST)}
-    assert tasks == set(range(users))
