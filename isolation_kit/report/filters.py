@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -57,7 +58,7 @@ def filter_rules(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> list[dict[s
         fields = [
             what for what, _ in _ranked(seen) if class_of.get(what, what) == name and what.startswith(FIELD)
         ]
-        fields = [what.removeprefix(FIELD) for what in fields][:_FIELDS]
+        fields = list(dict.fromkeys(map(_leaf, fields)))[:_FIELDS]
         known = name in facts.classes
         out.append(
             {
@@ -82,6 +83,13 @@ def _occurrences(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> Counter[str
         for (field, _), count in item.tally.pollution.items():
             out[FIELD + field] += count
     return +out
+
+
+def _leaf(what: str) -> str:
+    """The name that a filter rule needs: `field.items[].trace_id` gives `trace_id`."""
+    return re.sub(r"(\[\d*\])+\Z", "", what.removeprefix(FIELD)).rpartition(".")[2] or what.removeprefix(
+        FIELD
+    )
 
 
 def _own_rule(fields: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ __all__ = ["terminal"]
 _ROWS = 10
 _CASES = 2
 _REMEDIES = 3
+_LAST = 16
 _LINES = 8
 _NARROWEST = 60
 _WIDEST = 110
@@ -60,13 +61,15 @@ def _table(page: Mapping[str, Any], width: int) -> list[str]:
         (
             row["mark"] + ("" if row["status"] == "new" or not row["counts"] else " (known)"),
             share_brief(row["bar"]) if row["bar"] else "not counted",
-            row["what"],
-            f"{row['edge'].rpartition('>')[2]} {row['channel']}",
+            row["what"] + (f" +{len(row['also'])}" if row["also"] else ""),
+            row["place"],
             f"{row['count']:,}/{row['n']:,} {row['family']}" if row["bar"] else row["family"],
         )
         for row in page["rows"]
     ]
     lines = _columns(("FINDING", "SHARE (95 %)", "WHAT", "SEEN AT", "CASES"), rows, width)
+    if any(row["also"] for row in page["rows"]):
+        lines.append("  +n: further fields of the same class that take the same way")
     if page["more_rows"]:
         lines.append(f"  ... and {page['more_rows']:,} more in the report file")
     return lines
@@ -134,6 +137,8 @@ def _columns(
 ) -> list[str]:
     """A table whose widest columns give way until it fits."""
     sizes = [max(_width(line[at]) for line in (head, *rows)) for at in range(len(head))]
+    # The last column is the one that reads well when cut.
+    sizes[-1] -= min(max(0, sum(sizes) + 2 * (len(sizes) - 1) - width), max(0, sizes[-1] - _LAST))
     while sum(sizes) + 2 * (len(sizes) - 1) > width and max(sizes) > 8:
         sizes[sizes.index(max(sizes))] -= 1
     ends = set(right)

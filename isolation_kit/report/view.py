@@ -8,6 +8,7 @@ from typing import Any
 
 from isolation_kit.fingerprints import effective_interval
 from isolation_kit.report.coverage import FIELDS, STATES
+from isolation_kit.report.rows import child_of, worst_family
 from isolation_kit.report.words import count_words, listed, percent, share_words, story, what_words
 from isolation_kit.trace import Channel
 
@@ -47,7 +48,8 @@ Report = Mapping[str, Any]
 def view(report: Report, *, most: int = 50) -> dict[str, Any]:
     """The document as text blocks. `most` caps the fingerprints shown; the file holds them all."""
     classes = {entry["id"]: entry for entry in report["classes"]}
-    rows = [_row(row, classes) for row in report["fingerprints"]]
+    several = len({row["target"] for row in report["items"]}) > 1
+    rows = _grouped([_row(row, classes, several) for row in report["fingerprints"]])
     shown = rows[:most]
     grids = _grids(report["coverage"])
     return {
@@ -56,7 +58,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "summary": _summary(report),
         "first_step": _first_step(report, classes),
         "rows": shown,
-        "more_rows": len(rows) - len(shown),
+        "more_rows": sum(1 + len(row["also"]) for row in rows[most:]),
         "remedies": _remedies(shown),
         "causes": [_cause(cause) for cause in report["causes"] if len(cause["edges"]) > 1][:10],
         "grids": grids[:_GRIDS_SHOWN],
@@ -83,7 +85,8 @@ def _headline(report: Report) -> str:
         return "Nothing was tested, so nothing is known."
     top = next(iter(_counted(report)), None)
     if top is not None:
-        return f"{_capital(story(top))}{_often(worst_family(top))}."
+        where = f" (target {top['target']})" if len({item["target"] for item in report["items"]}) > 1 else ""
+        return f"{_capital(story(top))}{where}{_often(worst_family(top))}."
     if report["verdict"] == "PASS":
         n = sum(item["cases_by_mode"].get("structural", 0) for item in report["items"])
         high = effective_interval(0, n, [])[1]
@@ -100,6 +103,8 @@ def _capital(text: str) -> str:
 def _often(share: Mapping[str, Any]) -> str:
     if not share["n"]:
         return "; how often is unknown"
+    if share["family"] == "sweep":
+        return f" in {share['count']:,} of the {count_words(share['n'], 'sweep case')}"
     return f" in {share_words(share)} of the generated {share['family']} cases"
 
 
@@ -143,11 +148,29 @@ def _both(text: str) -> dict[str, str]:
     return {"en": text, "zh": ""}
 
 
-def _row(row: Mapping[str, Any], classes: Report) -> dict[str, Any]:
+def _grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fields of one class that take the same way are one row: the most urgent, and what else goes there."""
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        name = row["what"] if row["class"] is None else row["class"]["id"]
+        places = ("state", "status", "counts", "target", "edge", "channel", "direction")
+        first = groups.setdefault((name, *(row[place] for place in places)), row)
+        if first is not row:
+            first["also"].append(row["what"])
+            first["ids"].append(row["id"])
+    for row in groups.values():
+        row["also_words"] = listed(row["also"], 6)
+    return list(groups.values())
+
+
+def _row(row: Mapping[str, Any], classes: Report, several: bool) -> dict[str, Any]:
     share = worst_family(row)
     entry = classes.get(row["class"])
     return {
         "id": row["id"],
+        "ids": [row["id"]],
+        "also": [],
+        "place": (f"{row['target']}: " if several else "") + f"{child_of(row['edge'])} {row['channel']}",
         "state": row["state"],
         "mark": _MARKS[row["state"]],
         "counts": row["counts"],
@@ -177,14 +200,6 @@ def _row(row: Mapping[str, Any], classes: Report) -> dict[str, Any]:
     }
 
 
-def worst_family(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The family whose cases show it most often, of the mode that counts: families are not averaged."""
-    mode = "structural" if row["structural"]["count"] or not row["exposure"]["count"] else "exposure"
-    parts = [part for part in row["families"] if part["mode"] == mode] or row["families"]
-    worst: Mapping[str, Any] = max(parts, key=lambda part: (part["share"], part["count"]))
-    return worst
-
-
 def _part(part: Mapping[str, Any]) -> str:
     parrots = " with parrots" if part["mode"] == "exposure" else ""
     return f"{part['family']} {part['count']:,} of {part['n']:,}{parrots}"
@@ -203,7 +218,7 @@ def _remedies(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for row in rows:
         if row["class"] is not None and row["state"] != "allowed":
-            out.setdefault(row["class"]["id"], {"class": row["class"], "rows": []})["rows"].append(row["id"])
+            out.setdefault(row["class"]["id"], {"class": row["class"], "rows": []})["rows"] += row["ids"]
     return list(out.values())
 
 

@@ -69,6 +69,13 @@ def test_top_three_filters_are_toml_to_paste() -> None:
     assert 0 < sum(entry["share"] for entry in rules) <= 1.00001
 
 
+def test_filter_names_leaves_once() -> None:
+    """The rule is about a name at any depth, so three paths to one name are one field."""
+    paths = ("trace_id", "items[].trace_id", "data.items[0].trace_id")
+    made = Made(cases=20, pollution=tuple((path, "crm_search") for path in paths))
+    assert [entry["fields"] for entry in report([made.outcome()])["filters"]] == [["trace_id"]]
+
+
 def test_clean_target_needs_no_filter() -> None:
     """No pollution, no rule."""
     assert report([clean_twin()])["filters"] == []

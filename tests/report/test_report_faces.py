@@ -121,3 +121,37 @@ def test_frame_has_one_row_a_fingerprint() -> None:
     assert len(frame(sample())) == len(sample()["fingerprints"]) == len(LEAKS) + 1
     with pytest.raises(UsageError, match="fingerprints, items, coverage, pollution"):
         frame(sample(), "plots")
+
+
+def test_fields_of_one_class_on_one_way_are_one_row() -> None:
+    """Three names of a trace id that take the same way stand together; another way stands alone."""
+    leaks = (
+        Leak("field.trace_id", "child.request"),
+        Leak("field.meta.traceId", "child.request"),
+        Leak("field.request_id", "child.request"),
+        Leak("field.trace_id", "result", direction="up"),
+    )
+    text = terminal(report([Made(cases=20, leaks=leaks).outcome()]), color=False)
+    assert re.search(r"field\.\S+ \+2 +billing child\.request", text)
+    assert re.search(r"field\.trace_id +billing result", text)
+
+
+def test_target_is_named_where_there_are_several() -> None:
+    """With two targets, the verdict line and the table say which one leaks."""
+    two = [
+        Made(target="support", cases=8).outcome(),
+        Made(target="other", cases=8, leaks=LEAKS[:1]).outcome(),
+    ]
+    text = terminal(report(two), color=False)
+    assert "(target other)" in text
+    assert "other: billing child.request" in text
+    assert "(target" not in terminal(report([leaky()]), color=False)
+
+
+def test_generated_cases_speak_before_the_sweep() -> None:
+    """One hit in one hand-laid case is no 100 % while a family shows it less often."""
+    sweep = Made(family="sweep", cases=1, leaks=LEAKS[:1]).outcome()
+    family = Made(order=1, leaks=(Leak("parent.tool.noise", "child.request", every=5),)).outcome()
+    assert "reaches the model request of billing in 20 % " in terminal(report([sweep, family]))
+    assert "of the generated sweep cases" not in terminal(report([sweep, family]))
+    assert "of the 1 sweep case" in " ".join(terminal(report([sweep])).split())
