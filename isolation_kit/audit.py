@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.strategies import SearchStrategy
@@ -188,7 +189,7 @@ class _ItemRun:
                 f"family {self.item.family!r} has no {'generator' if family is None else 'attacks'}; "
                 f"allowed: {', '.join(FAMILIES)}; correct families in isolation.toml or add attack files"
             )
-        strategy = family.strategy(attacks, self.campaign.declaration)
+        build = partial(family.build, attacks, self.campaign.declaration)
         cut = ""
         shard, shards = self.plan.shard
         blocks = [b for b in range(-(-self.plan.cases // _BLOCK)) if b % shards == shard - 1]
@@ -197,12 +198,14 @@ class _ItemRun:
             cut = self.stop()
             if cut:
                 break
-            self._block(strategy, block, min(_BLOCK, self.plan.cases - block * _BLOCK))
+            self._block(family.draws, build, block, min(_BLOCK, self.plan.cases - block * _BLOCK))
         if not cut and self.tally.n < requested:
             cut = self.stop() or f"exhausted: the family has only {self.tally.n} different cases here"
         return replace(self.outcome(requested), cut=cut)
 
-    def _block(self, strategy: SearchStrategy[Scenario], block: int, size: int) -> None:
+    def _block(
+        self, draws: SearchStrategy[Any], build: Callable[[Any], Scenario], block: int, size: int
+    ) -> None:
         @seed(f"{self.plan.seed}/{self.item.target}/{self.item.family}/{block}")
         @settings(
             max_examples=size,
@@ -213,11 +216,11 @@ class _ItemRun:
             verbosity=Verbosity.quiet,
             derandomize=False,
         )
-        @given(strategy)
-        def cases(drawn: Scenario) -> None:
+        @given(draws)
+        def cases(drawn: Any) -> None:
             if not self.campaign.abandoned and not self.hopeless:
                 oracles = [o for o in all_oracles() if o.samples(self.plan.profile, self.index)]
-                self.case(self.seeded(drawn, block, self.index), block, oracles)
+                self.case(self.seeded(build(drawn), block, self.index), block, oracles)
 
         cases()
 

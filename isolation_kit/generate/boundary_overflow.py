@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
 from isolation_kit.content import Attack, Overflow
-from isolation_kit.generate.assemble import Builder, Draw
-from isolation_kit.generate.family import Family, draws, temperaments
+from isolation_kit.generate.assemble import Builder
+from isolation_kit.generate.family import NUMBER, Family, draw_of, temperament_of, turn
 from isolation_kit.scenario import (
     Act,
     Delegate,
     Limits,
     Place,
     Scenario,
-    Temperament,
     TurnPlan,
     UseTool,
 )
@@ -33,39 +33,20 @@ _LIMITS = Limits(window=600, tool_output=400)
 _TOKEN_LENGTH = 20
 
 
-def _strategy(attacks: tuple[Attack, ...], declaration: Declaration) -> st.SearchStrategy[Scenario]:
-    return st.builds(
-        lambda attack, temper, size, atom, first, last: _scenario(
-            attacks[attack % len(attacks)], declaration, temper, size, atom, first, last
-        ),
-        st.integers(0, 63),
-        temperaments(),
-        st.integers(0, 15),
-        st.integers(0, 63),
-        st.one_of(st.none(), draws()),
-        draws(),
-    )
-
-
-def _scenario(
-    attack: Attack,
-    declaration: Declaration,
-    temper: tuple[Temperament, Temperament],
-    size: int,
-    atom: int,
-    first: Draw | None,
-    last: Draw,
-) -> Scenario:
+def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) -> Scenario:
+    attack_number, tempers, size, atom, first, last = drawn
+    attack = attacks[attack_number % len(attacks)]
+    temper = temperament_of(tempers)
     overflow = attack.overflow
     assert overflow is not None
     builder = Builder(attack, declaration)
-    turns = [builder.turn(0, first)] if first is not None else []
-    turns.append(builder.turn(len(turns), last, last=True))
+    turns = [builder.turn(0, draw_of(first))] if first is not None else []
+    turns.append(builder.turn(len(turns), draw_of(last), last=True))
     blow = _Blow(overflow, size, atom, bool(declaration.triggers))
     turns = [blow.history(turns[0]), *turns[1:]] if overflow.of == "history" else turns
     turns[-1] = blow.turn(turns[-1])
     return Scenario(
-        FAMILY.name,
+        "boundary-overflow",
         attack.id,
         0,
         tuple(turns),
@@ -148,4 +129,8 @@ def _without_placeholders(text: str) -> str:
     return parts[0] + "".join("x" * _TOKEN_LENGTH + part.split("}}", 1)[1] for part in parts[1:])
 
 
-FAMILY = Family("boundary-overflow", _strategy)
+FAMILY = Family(
+    "boundary-overflow",
+    st.tuples(NUMBER, NUMBER, NUMBER, NUMBER, st.one_of(st.none(), turn()), turn()),
+    _build,
+)

@@ -5,38 +5,24 @@ Source: article 000 section 4.7; google/adk-python#2948 (prefix names).
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from isolation_kit.content import Attack
-from isolation_kit.generate.assemble import Builder, Draw
-from isolation_kit.generate.family import Family, draws, temperaments
-from isolation_kit.scenario import Scenario, Temperament
+from isolation_kit.generate.assemble import Builder
+from isolation_kit.generate.family import NUMBER, Family, draw_of, temperament_of, turn
+from isolation_kit.scenario import Scenario
 from isolation_kit.target import Declaration
 
 __all__ = ["FAMILY"]
 
 
-def _strategy(attacks: tuple[Attack, ...], declaration: Declaration) -> st.SearchStrategy[Scenario]:
-    return st.builds(
-        lambda attack, temper, keep, one, two, three: _scenario(
-            attacks[attack % len(attacks)], declaration, temper, keep, (one, two, three)
-        ),
-        st.integers(0, 63),
-        temperaments(),
-        st.integers(0, 63),
-        draws(),
-        draws(),
-        draws(),
-    )
-
-
-def _scenario(
-    attack: Attack,
-    declaration: Declaration,
-    temper: tuple[Temperament, Temperament],
-    keep: int,
-    numbers: tuple[Draw, ...],
-) -> Scenario:
+def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) -> Scenario:
+    attack_number, tempers, keep, *turn_numbers = drawn
+    attack = attacks[attack_number % len(attacks)]
+    temper = temperament_of(tempers)
+    numbers = tuple(draw_of(item) for item in turn_numbers)
     structure = attack.structure
     size = len(structure.order)
     kept = [i for i in range(size) if i == size - 1 or keep % 8 == 0 or keep >> (i % 6) & 1 or i == 0]
@@ -59,7 +45,7 @@ def _scenario(
             )
         )
     return Scenario(
-        FAMILY.name,
+        "cross-user",
         attack.id,
         0,
         tuple(turns),
@@ -71,4 +57,4 @@ def _scenario(
     )
 
 
-FAMILY = Family("cross-user", _strategy)
+FAMILY = Family("cross-user", st.tuples(NUMBER, NUMBER, NUMBER, turn(), turn(), turn()), _build)

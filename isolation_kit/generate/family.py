@@ -1,13 +1,15 @@
 """What a family is, and the draws that all families share.
 
 Structure is drawn as integers of at most 64 values and short choices: larger draws change with the constants
-of locally imported modules, and then one seed would not give the same bytes.
+of locally imported modules, and then one seed would not give the same bytes. The draws are plain tuples; the
+Scenario is built from them outside of Hypothesis, which would else guard every call of ours at a cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -16,20 +18,31 @@ from isolation_kit.generate.assemble import Draw
 from isolation_kit.scenario import Scenario, Temperament
 from isolation_kit.target import Declaration
 
-__all__ = ["Family", "draws", "temperaments"]
+__all__ = ["NUMBER", "Family", "draw_of", "temperament_of", "turn"]
 
-Strategy = Callable[[tuple[Attack, ...], Declaration], st.SearchStrategy[Scenario]]
+Build = Callable[[tuple[Attack, ...], Declaration, Any], Scenario]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of generated cases: its name (also of its folder in attacks/) and its strategy."""
+    """A family of generated cases.
+
+    Attributes:
+        name: also the name of its folder in attacks/.
+        draws: a strategy of plain numbers and tuples.
+        build: makes the case of one draw: pure, so the same draw gives the same case.
+    """
 
     name: str
-    strategy: Strategy
+    draws: st.SearchStrategy[Any]
+    build: Build
+
+    def scenarios(self, attacks: tuple[Attack, ...], declaration: Declaration) -> st.SearchStrategy[Scenario]:
+        """The cases as a strategy, for hand-written tests."""
+        return self.draws.map(lambda drawn: self.build(attacks, declaration, drawn))
 
 
-_NUMBER = st.integers(0, 63)
+NUMBER = st.integers(0, 63)
 _QUIET = (Temperament.QUIET, Temperament.QUIET)
 _TEMPERS = (
     *([_QUIET] * 13),
@@ -39,11 +52,16 @@ _TEMPERS = (
 )
 
 
-def draws() -> st.SearchStrategy[Draw]:
+def turn() -> st.SearchStrategy[tuple[int, int, int, int]]:
     """The numbers of one turn."""
-    return st.builds(Draw, _NUMBER, _NUMBER, _NUMBER, _NUMBER)
+    return st.tuples(NUMBER, NUMBER, NUMBER, NUMBER)
 
 
-def temperaments() -> st.SearchStrategy[tuple[Temperament, Temperament]]:
+def draw_of(numbers: tuple[int, int, int, int]) -> Draw:
+    """The numbers of one turn by name."""
+    return Draw(*numbers)
+
+
+def temperament_of(number: int) -> tuple[Temperament, Temperament]:
     """Temperaments of root and child: quiet in 13 of 16 cases."""
-    return st.sampled_from(_TEMPERS)
+    return _TEMPERS[number % 16]

@@ -5,44 +5,32 @@ Source: article 000 section 4.7.
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from isolation_kit.content import Attack
-from isolation_kit.generate.assemble import Builder, Draw
-from isolation_kit.generate.family import Family, draws, temperaments
+from isolation_kit.generate.assemble import Builder
+from isolation_kit.generate.family import NUMBER, Family, draw_of, temperament_of, turn
 from isolation_kit.scenario import Scenario
 from isolation_kit.target import Declaration
 
 __all__ = ["FAMILY"]
 
 
-def _strategy(attacks: tuple[Attack, ...], declaration: Declaration) -> st.SearchStrategy[Scenario]:
-    turn = st.one_of(st.none(), draws())
-    return st.builds(
-        lambda attack, temper, first, second, last: _scenario(
-            attacks[attack % len(attacks)], declaration, temper, first, second, last
-        ),
-        st.integers(0, 63),
-        temperaments(),
-        turn,
-        turn,
-        draws(),
-    )
-
-
-def _scenario(
-    attack: Attack,
-    declaration: Declaration,
-    temper: tuple[str, str],
-    first: Draw | None,
-    second: Draw | None,
-    last: Draw,
-) -> Scenario:
+def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) -> Scenario:
+    attack_number, temper, first, second, last = drawn
+    attack = attacks[attack_number % len(attacks)]
+    root, child = temperament_of(temper)
     builder = Builder(attack, declaration)
-    earlier = [draw for draw in (first, second) if draw is not None]
+    earlier = [draw_of(numbers) for numbers in (first, second) if numbers is not None]
     turns = [builder.turn(i, draw, delegate=draw.fill % 4 != 3) for i, draw in enumerate(earlier)]
-    turns.append(builder.turn(len(turns), last, last=True))
-    return Scenario(FAMILY.name, attack.id, 0, tuple(turns), root=temper[0], child=temper[1])  # type: ignore[arg-type]
+    turns.append(builder.turn(len(turns), draw_of(last), last=True))
+    return Scenario("noise-injection", attack.id, 0, tuple(turns), root=root, child=child)
 
 
-FAMILY = Family("noise-injection", _strategy)
+FAMILY = Family(
+    "noise-injection",
+    st.tuples(NUMBER, NUMBER, st.one_of(st.none(), turn()), st.one_of(st.none(), turn()), turn()),
+    _build,
+)

@@ -87,7 +87,7 @@ def reply(schema: Schema | None, result: str, noise: str, shape: int) -> str:
         declared = set(_keys(body))
         extra = {key: value for key, value in extra.items() if key not in declared}
     if not isinstance(extra, dict):
-        if shape % 2:
+        if shape % 2 or noise.startswith("{"):
             return noise
         return _dump({**body, "log": noise})
     return _dump(_merged(body, extra, shape % 4))

@@ -96,12 +96,13 @@ class Case:
         triggers = self.declaration.triggers
         if not triggers:
             return self.fill(plan.text)
-        parts = [self.fill(plan.text)]
+        names = self.declaration.direct
+        parts = []
         for delegate in plan.delegations:
-            names = self.declaration.direct
             child = names[delegate.child % len(names)]
             if child in triggers:
-                parts.insert(0, self._trigger(index, plan, child, delegate))
+                parts.append(self._trigger(index, plan, child, delegate))
+        parts.append(self.fill(plan.text))
         return " ".join(part for part in parts if part)
 
     def _trigger(self, index: int, plan: TurnPlan, child: str, delegate: Delegate) -> str:
@@ -291,9 +292,8 @@ class Case:
         return reply
 
 
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable)
-
-
 def _jsonable(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+_dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_jsonable).encode

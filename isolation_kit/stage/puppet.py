@@ -6,6 +6,7 @@ it sees into all that it says: what leaks only then is reachable by a model that
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -184,12 +185,24 @@ def _arguments(tool: Mapping[str, Any], wanted: str, text: str) -> dict[str, Any
 def _all_text(call: ModelCall) -> str:
     parts = [_text_of(message.get("content")) for message in call.messages]
     parts += [_text_of(message.get("tool_calls")) for message in call.messages if "tool_calls" in message]
-    return "\n".join(part for part in parts if part)[-_PARROT_LIMIT:]
+    # Each line once: a parrot that also repeats its own repetitions doubles its context with every call.
+    lines = dict.fromkeys(line for part in parts if part for line in part.splitlines())
+    return "\n".join(lines)[-_PARROT_LIMIT:]
+
+
+def _json(text: str) -> Any:
+    if not text.startswith(("{", "[", '"')):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _text_of(content: Any) -> str:
+    """The words of a message; JSON in strings is read, for a copy of a copy would double its escapes."""
     if isinstance(content, str):
-        return content
+        return _text_of(inner) if (inner := _json(content)) is not None else content
     if isinstance(content, Mapping):
         return "\n".join(filter(None, (_text_of(value) for value in content.values())))
     if isinstance(content, list | tuple):
