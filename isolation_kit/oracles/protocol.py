@@ -63,8 +63,10 @@ def drive(
         while True:
             wanted = steps.send(tuple(execute(variant) for variant in wanted))
     except StopIteration as end:
-        judgement: Judgement = end.value
-        return judgement
+        if isinstance(end.value, Judgement):
+            return end.value
+        reason = f"the oracle returned {type(end.value).__name__}; its check must return a Judgement"
+        return Judgement(oracle.name, Verdict.ERROR, reason=reason)
     except Exception as error:
         return Judgement(
             oracle.name, Verdict.ERROR, reason=f"the oracle itself failed with {type(error).__name__}"

@@ -12,6 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from types import TracebackType
 from typing import Any
 
 from isolation_kit.errors import IsolationKitError, TargetError, TargetRefused, TargetTimeout, UsageError
@@ -110,7 +111,8 @@ class Runner:
             return (), ""
         except IsolationKitError as error:
             return (), str(error)
-        except Exception as error:
+        except BaseException as error:
+            # Also SystemExit and a cancellation: out of here they would end the worker thread and the audit.
             return (), f"the target raised {_describe(error)}"
         finally:
             self._tap.case = None
@@ -169,7 +171,11 @@ async def _turn(case: Case, say: Say, index: int) -> bool:
     CURRENT_TURN.set(index)
     turn = case.begin(index)
     try:
-        answer = await _call(say, turn)
+        try:
+            answer = await _call(say, turn)
+        except (SystemExit, KeyboardInterrupt) as error:
+            # asyncio lets these two through to the event loop, which would stop.
+            raise TargetError(f"the target raised {_describe(error)}") from None
         if not isinstance(answer, str):
             raise TargetError(
                 f"say() returned {type(answer).__name__}; it must return the reply as str, for example "
@@ -195,12 +201,20 @@ async def _opened(declaration: Declaration, stage: Stage) -> AsyncIterator[Say]:
     """Open a target's generator, sync or async, and close it after the conversation."""
     factory = declaration.factory
     assert factory is not None
-    if inspect.isasyncgenfunction(factory):
-        async with contextlib.asynccontextmanager(factory)(stage) as say:
+    try:
+        if inspect.isasyncgenfunction(factory):
+            async with contextlib.asynccontextmanager(factory)(stage) as say:
+                yield _checked(say)
+            return
+        with contextlib.contextmanager(factory)(stage) as say:
             yield _checked(say)
-        return
-    with contextlib.contextmanager(factory)(stage) as say:
-        yield _checked(say)
+    except RuntimeError as error:
+        if _innermost(error).tb_frame.f_globals.get("__name__") != "contextlib":
+            raise
+        raise TargetError(
+            "the target must yield exactly once; this one yielded never, or went on to a second yield: write "
+            "`yield say` once, with the tear-down after it"
+        ) from None
 
 
 def _checked(say: Any) -> Say:
@@ -212,12 +226,15 @@ def _checked(say: Any) -> Say:
     )
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     """The type and the innermost place of an exception: never its text, which may hold a payload."""
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    if frame is None:
-        return type(error).__name__
-    code = frame.tb_frame.f_code
-    return f"{type(error).__name__} in {code.co_name} (line {frame.tb_lineno})"
+    place = _innermost(error)
+    return f"{type(error).__name__} in {place.tb_frame.f_code.co_name} (line {place.tb_lineno})"
+
+
+def _innermost(error: BaseException) -> TracebackType:
+    place = error.__traceback__
+    assert place is not None  # it was caught
+    while place.tb_next is not None:
+        place = place.tb_next
+    return place
