@@ -57,8 +57,8 @@ def drive(
     execute: Callable[[Variant], Trace],
 ) -> Judgement:
     """Run one oracle on one case. An oracle that raises is an ERROR of its own row, never a pass."""
-    steps = oracle.check(scenario, declaration, policy)
     try:
+        steps = oracle.check(scenario, declaration, policy)
         wanted = next(steps)
         while True:
             wanted = steps.send(tuple(execute(variant) for variant in wanted))
