@@ -14,10 +14,11 @@ import pytest
 from tiny_target import Factory, at, declared, full_case, full_turn, offer, tiny, two_users
 
 from isolation_kit.finding import Finding, Judgement, Mode, Verdict
+from isolation_kit.oracles import all_oracles, drive
 from isolation_kit.policy import Allow, Policy
 from isolation_kit.scenario import Delegate, Scenario, Temperament, TurnPlan
 from isolation_kit.stage import ModelCall, Stage
-from isolation_kit.target import Agent, Turn, Via, target
+from isolation_kit.target import Agent, Turn, Via, declaration_of, target
 
 Judge = Callable[..., Judgement]
 CLEAN = tiny()
@@ -205,3 +206,12 @@ def test_one_finding_per_fingerprint_and_form(judge: Judge) -> None:
     keys = [(f.fingerprint, f.form, f.tier) for f in findings]
     assert len(keys) == len(set(keys))
     assert max(f.count for f in findings) > 1
+
+
+def test_unread_bytes_are_inconclusive_and_a_leak_beside_them_stays_one(execute: Callable[..., Any]) -> None:
+    """Never green on a truncated scan."""
+    oracle = next(item for item in all_oracles() if item.name == "canary")
+    for factory, expected in ((CLEAN, Verdict.INCONCLUSIVE), (tiny(brief=whole_dialogue), Verdict.LEAK)):
+        cut = replace(execute(factory, full_case()), unscanned=17)
+        judgement = drive(oracle, full_case(), declaration_of(factory), Policy(), lambda _, cut=cut: cut)
+        assert judgement.verdict is expected

@@ -1,0 +1,139 @@
+"""Noninterference and repeat: what no matcher can see differs between paired runs, chance does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tiny_target import at, full_case, tiny
+
+from isolation_kit.finding import Judgement, Verdict
+from isolation_kit.scenario import Answer, Delegate, Temperament, TurnPlan
+
+Judge = Callable[..., Judgement]
+
+
+def cache_key(history: list[str]) -> dict[str, str]:
+    """A hash of the dialogue, as a provider's cache key."""
+    return {"X-Cache-Key": blake2b("".join(history).encode(), digest_size=16).hexdigest()}
+
+
+def chance(history: list[str]) -> dict[str, str]:
+    """A request id that differs each time."""
+    return {"X-Request-Id": uuid4().hex}
+
+
+DERIVED = {
+    "hash": (tiny(headers=cache_key), "child.headers"),
+    "choice": (
+        tiny(brief=lambda task, h: f"{task} {'!' if sum(map(ord, h[-1])) % 2 else '?'}"),
+        "child.context",
+    ),
+    "order": (tiny(tools=lambda h: "find" if h[-1][-1] < "m" else "find_too"), "child.tools"),
+    "arithmetic": (tiny(brief=lambda task, h: f"{task} {sum(map(ord, h[-1]))}"), "child.context"),
+}
+
+
+@pytest.mark.parametrize("name", ["hash", "arithmetic"])
+def test_a_derived_value_is_caught_though_no_token_is_there(name: str, judge: Judge) -> None:
+    """The canary oracle is silent; the paired run names slot, channel and direction."""
+    factory, channel = DERIVED[name]
+    judgement = judge("noninterference", factory, full_case())
+    assert judgement.verdict is Verdict.LEAK
+    found = {(f.fingerprint.what, f.fingerprint.channel, f.fingerprint.direction) for f in judgement.findings}
+    assert ("user.current", channel, "down") in found
+    assert {f.fingerprint.what for f in judgement.findings} == {"user.current"}
+    assert {f.form for f in judgement.findings} == {"derived"}
+    assert judge("canary", factory, full_case()).findings == ()
+
+
+@pytest.mark.parametrize("name", ["choice", "order"])
+def test_a_one_bit_leak_is_caught_in_some_cases(name: str, judge: Judge) -> None:
+    """A choice differs for half of the pairs: twelve cases find it, and what is found is the right slot."""
+    factory, _ = DERIVED[name]
+    findings = [
+        f for seed in range(12) for f in judge("noninterference", factory, full_case(seed=seed)).findings
+    ]
+    assert {finding.fingerprint.what for finding in findings} == {"user.current"}
+
+
+def test_the_clean_twin_passes(judge: Judge) -> None:
+    """The View of the child is byte-identical once its tokens are replaced by their slots."""
+    judgement = judge("noninterference", tiny(), full_case())
+    assert (judgement.verdict, judgement.findings, judgement.applicable) == (Verdict.PASS, (), True)
+
+
+@pytest.mark.parametrize("oracle", ["repeat", "noninterference"])
+def test_chance_is_inconclusive_and_never_a_leak(oracle: str, judge: Judge) -> None:
+    """A target that differs from itself cannot be compared."""
+    judgement = judge(oracle, tiny(headers=chance), full_case())
+    assert (judgement.verdict, judgement.findings) == (Verdict.INCONCLUSIVE, ())
+    assert judgement.reason
+
+
+def test_repeat_names_the_channel_that_differs(judge: Judge) -> None:
+    """And says how to make it deterministic."""
+    reason = judge("repeat", tiny(headers=chance), full_case()).reason
+    assert "kid/child.headers" in reason
+    assert "stage.ids" in reason
+
+
+def test_repeat_passes_on_a_deterministic_target(judge: Judge) -> None:
+    """Also on a leaky one: a leak that repeats is no chance."""
+    assert judge("repeat", tiny(), full_case()).verdict is Verdict.PASS
+    assert judge("repeat", tiny(headers=cache_key), full_case()).verdict is Verdict.PASS
+
+
+def test_repeat_sees_a_changing_number_of_events(judge: Judge) -> None:
+    """A call more is a difference too."""
+    runs: list[int] = []
+
+    def grows(history: list[str]) -> dict[str, str]:
+        runs.append(1)
+        return {"n": "1"} if len(runs) > 2 else {}
+
+    assert judge("repeat", tiny(headers=grows), full_case()).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("oracle", ["repeat", "noninterference"])
+def test_a_target_that_stays_up_cannot_be_compared(oracle: str, judge: Judge) -> None:
+    """Campaign scope: not applicable, with the reason."""
+    judgement = judge(oracle, tiny(headers=cache_key, scope="campaign"), full_case())
+    assert not judgement.applicable
+    assert judgement.reason
+
+
+def plain(text: str) -> tuple[TurnPlan, ...]:
+    """A turn that plants no secret but what is in its text."""
+    return (TurnPlan(0, text, (Delegate(0, at("task.input"), (Answer("ok"),)),)),)
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [full_case(root=Temperament.PARROT), full_case(turns=plain("hello"))],
+    ids=["parrot", "no-secret"],
+)
+def test_without_a_secret_or_with_a_parrot_it_does_not_apply(scenario: Any, judge: Judge) -> None:
+    """Nothing to vary, or a difference that the puppet itself would make."""
+    judgement = judge("noninterference", tiny(headers=cache_key), scenario)
+    assert not judgement.applicable
+
+
+def test_a_failing_target_is_left_to_the_controls(judge: Judge) -> None:
+    """Comparing oracles wait where the target failed."""
+
+    def fails(history: list[str]) -> dict[str, str]:
+        raise RuntimeError("no")
+
+    for oracle in ("repeat", "noninterference"):
+        assert not judge(oracle, tiny(headers=fails), full_case()).applicable
+
+
+def test_what_the_matcher_sees_is_not_reported_twice(judge: Judge) -> None:
+    """A verbatim leak is the canary oracle's; the paired run replaces tokens by their slots."""
+    leaky = tiny(brief=lambda task, history: f"{history[-1]} {task}")
+    assert judge("noninterference", leaky, full_case()).findings == ()
+    assert judge("canary", leaky, full_case()).verdict is Verdict.LEAK
