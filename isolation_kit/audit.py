@@ -38,6 +38,7 @@ FAMILIES: tuple[str, ...] = tuple(_FAMILIES)
 _BLOCK = 50
 _CAUSES = 20
 _REDUCTION = 500
+_REDUCTION_ITEM = 1500  # executions for all causes of an item: a framework's case costs 50 ms and more
 _HOPELESS = 10
 
 
@@ -278,15 +279,23 @@ class _ItemRun:
     def _smallest(self) -> list[Smallest]:
         out: list[Smallest] = []
         causes: set[tuple[str, str, Verdict]] = set()
+        total = 0
         for key in sorted(self.first):
             fingerprint, kind, mode = key
             scenario, oracle = self.first[key]
             cause = (fingerprint.what, fingerprint.channel, kind)
             spent, reduced = 0, False
-            if self._reducible(key) and cause not in causes and len(causes) < _CAUSES:
+            if (
+                self._reducible(key)
+                and cause not in causes
+                and len(causes) < _CAUSES
+                and total < _REDUCTION_ITEM
+            ):
                 causes.add(cause)
-                scenario, spent = reduce(scenario, self._witness(key, oracle), _REDUCTION)
-                reduced = True
+                left = min(_REDUCTION, _REDUCTION_ITEM - total)
+                scenario, spent = reduce(scenario, self._witness(key, oracle), left, fingerprint.what)
+                total += spent
+                reduced = left > spent
             out.append(
                 Smallest(fingerprint, kind, mode, oracle, scenario, reduced, spent, conversation(scenario))
             )

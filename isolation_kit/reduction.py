@@ -30,17 +30,23 @@ __all__ = ["reduce"]
 
 
 def reduce(
-    scenario: Scenario, still_leaks: Callable[[Scenario], bool], budget: int = 500
+    scenario: Scenario, still_leaks: Callable[[Scenario], bool], budget: int = 500, slot: str = ""
 ) -> tuple[Scenario, int]:
     """The smallest case found that still leaks, and how many executions it took.
 
     Args:
         still_leaks: runs the finding's witness on a candidate.
         budget: the most candidates that may be tried.
+        slot: what leaks; a case that plants nothing else is tried first.
     """
     tried: set[str] = {scenario.digest()}
     spent = 0
     progress = True
+    focused = _focused(scenario, slot) if slot else scenario
+    if budget and focused.digest() not in tried:
+        tried.add(focused.digest())
+        spent = 1
+        scenario = focused if still_leaks(focused) else scenario
     while progress and spent < budget:
         progress = False
         for candidate in _candidates(scenario):
@@ -55,6 +61,35 @@ def reduce(
             if spent >= budget:
                 break
     return scenario, spent
+
+
+def _focused(scenario: Scenario, slot: str) -> Scenario:
+    """The case with only those texts and acts that plant `slot`, and the ways to them."""
+
+    def text(value: str) -> str:
+        return " ".join(place.placeholder for place in places_in(value) if place.slot == slot)
+
+    def acts(old: tuple[Act, ...]) -> tuple[Act, ...]:
+        return tuple(kept for act in old if (kept := _focused_act(act, text, acts)) is not None)
+
+    return replace(
+        scenario,
+        turns=tuple(replace(turn, text=text(turn.text), acts=acts(turn.acts)) for turn in scenario.turns),
+    )
+
+
+def _focused_act(
+    act: Act, text: Callable[[str], str], acts: Callable[[tuple[Act, ...]], tuple[Act, ...]]
+) -> Act | None:
+    match act:
+        case Say(value) | Answer(value):
+            return replace(act, text=text(value)) if text(value) else None
+        case UseTool(_, query, reply):
+            if not text(query) and not text(reply):
+                return None
+            return replace(act, query=text(query), reply=reply if text(reply) else "{}")
+        case Delegate():
+            return replace(act, task=text(act.task), constants=text(act.constants), acts=acts(act.acts))
 
 
 def _candidates(scenario: Scenario) -> Iterator[Scenario]:
