@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from isolation_kit.finding import Judgement
 from isolation_kit.oracles import Oracle, Variant, all_oracles, drive
-from isolation_kit.oracles.protocol import Judgement
 from isolation_kit.policy import Policy
 from isolation_kit.scenario import Scenario
 from isolation_kit.stage import Ledger, Runner

@@ -47,8 +47,10 @@ def may_see(slot: str, channel: str) -> bool:
     """The rules as a person would say them; written without a look at the kit's table."""
     task = slot.startswith("task.")
     answer = slot == "child.answer"
-    kept_from_user = ("parent.system", "parent.description", "parent.tool.noise", "parent.tool.description")
-    kept_from_user += ("parent.state", "parent.metadata", "parent.session_id")
+    kept_from_user = (
+        *("parent.system", "parent.description", "parent.tool.noise", "parent.tool.description"),
+        *("parent.state", "parent.metadata", "parent.session_id"),
+    )
     match channel:
         case "log" | "span" | "process.memory" | "child.headers" | "child.tools":
             return False  # never anything of a person's, whoever's it is

@@ -89,7 +89,8 @@ def declarations(draw: st.DrawFn) -> Declaration:
 @given(declarations())
 def test_children_are_all_that_can_be_reached_once(declaration: Declaration) -> None:
     """Nearest first, each once, the root never, and cycles end."""
-    reached, front = set(), {"a"}
+    reached: set[str] = set()
+    front = {"a"}
     while front:
         front = {child for name in front for child in declaration.agents[name].children} - reached - {"a"}
         reached |= front

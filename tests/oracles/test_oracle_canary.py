@@ -14,7 +14,7 @@ import pytest
 from tiny_target import Factory, at, declared, full_case, full_turn, offer, tiny, two_users
 
 from isolation_kit.finding import Finding, Judgement, Mode, Verdict
-from isolation_kit.oracles import all_oracles, drive
+from isolation_kit.oracles import Variant, all_oracles, drive
 from isolation_kit.policy import Allow, Policy
 from isolation_kit.scenario import Delegate, Scenario, Temperament, TurnPlan
 from isolation_kit.stage import ModelCall, Stage
@@ -213,5 +213,7 @@ def test_unread_bytes_are_inconclusive_and_a_leak_beside_them_stays_one(execute:
     oracle = next(item for item in all_oracles() if item.name == "canary")
     for factory, expected in ((CLEAN, Verdict.INCONCLUSIVE), (tiny(brief=whole_dialogue), Verdict.LEAK)):
         cut = replace(execute(factory, full_case()), unscanned=17)
-        judgement = drive(oracle, full_case(), declaration_of(factory), Policy(), lambda _, cut=cut: cut)
+        judgement = drive(
+            oracle, full_case(), declaration_of(factory), Policy(), {Variant(full_case()): cut}.__getitem__
+        )
         assert judgement.verdict is expected
