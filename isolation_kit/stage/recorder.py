@@ -125,14 +125,14 @@ class Recorder:
     responses: int = 0
     refused: str = ""
     _seq: itertools.count[int] = field(default_factory=itertools.count)
-    _given: set[tuple[Place, str, int]] = field(default_factory=set)
+    _given: dict[tuple[Place, str, int], str] = field(default_factory=dict)
 
     def plant(self, place: Place, agent: str = "", instance: int = -1, tool: str = "") -> str:
         """Hand out the canary of `place`: from now on it is live."""
-        token = self.ledger.issue(self.scenario, self.case, place).token
         key = (place, agent, instance)
-        if key not in self._given:
-            self._given.add(key)
+        token = self._given.get(key)
+        if token is None:
+            token = self._given[key] = self.ledger.issue(self.scenario, self.case, place).token
             self.planted.append(Planted(next(self._seq), place, token, agent, instance, tool))
         return token
 
