@@ -69,7 +69,7 @@ def _table(page: Mapping[str, Any], width: int) -> list[str]:
     ]
     lines = _columns(("FINDING", "SHARE (95 %)", "WHAT", "SEEN AT", "CASES"), rows, width)
     if any(row["also"] for row in page["rows"]):
-        lines.append("  +n: further fields of the same class that take the same way")
+        lines.append("  +n: more of the same class on the same way")
     if page["more_rows"]:
         lines.append(f"  ... and {page['more_rows']:,} more in the report file")
     return lines

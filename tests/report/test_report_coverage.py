@@ -38,6 +38,12 @@ def test_nothing_is_clean_without_a_case() -> None:
     assert set(states(report([Made(cases=0).outcome()])).values()) == {"untested"}
 
 
+def test_nothing_is_clean_where_no_oracle_concluded() -> None:
+    """Cases that ran and could not be judged tested no cell."""
+    blind = Made(cases=20, verdicts=[Verdict.INCONCLUSIVE] * 20).outcome()
+    assert set(states(report([blind])).values()) == {"untested"}
+
+
 def test_what_the_policy_allows_by_default_is_no_cell() -> None:
     """A child may see its task; only another's data there is a finding."""
     cell = ("billing", "task.goal", "child.request")
