@@ -1,36 +1,44 @@
-"""Filter rules as reports print them, ready for an application to load: drop noise fields from tool replies.
+"""Filter rules as reports print them, for an application to load: what of a tool reply a child may see.
 
     FILTERS = load_filters("filters.toml")          # paste the report's [[filter]] blocks into this file
     async def lookup(query: str) -> str:
-        return drop_fields(await raw_lookup(query), FILTERS)
+        return apply_filters(await raw_lookup(query), FILTERS, tool="lookup")
 
-A deny-list repairs what a report found. An allow-list (`runtime/fields.py`) also stops what nobody has found
-yet; prefer it where a tool's fields are known.
-Source: article 000 section 5.4 (the most frequent pollutants become filter rules).
+A `keep` rule is an allow-list for one tool: it also stops what nobody has found yet, so prefer it. A `drop`
+rule is a deny-list: it repairs what a report found, for every tool.
+Source: article 000 section 2.2 (allow-list on tool replies) and section 5.4 (pollutants become filter rules).
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from isolation_kit.content import normalise_field
 from isolation_kit.errors import ConfigError, StrictJSONError
 from isolation_kit.strictjson import loads
 
-__all__ = ["Filter", "drop_fields", "load_filters"]
+__all__ = ["Filter", "apply_filters", "load_filters"]
+
+_REFUSED = '{"error": "the tool\'s reply was not strict JSON and was withheld"}'
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Field names to drop at every depth, compared without regard to case, hyphens and encoding."""
+    """One rule. `fields` are names at any depth, compared without regard to case, hyphens and encoding.
+
+    Attributes:
+        action: "drop" removes the fields; "keep" removes everything else.
+        tool: the tool that the rule is for; "" stands for every tool.
+    """
 
     fields: tuple[str, ...]
-    reason: str = ""
+    action: Literal["drop", "keep"] = "drop"
+    tool: str = ""
 
 
 def load_filters(path: str | Path) -> tuple[Filter, ...]:
@@ -52,38 +60,54 @@ def load_filters(path: str | Path) -> tuple[Filter, ...]:
 
 
 def _filter(path: Path, block: Any) -> Filter:
-    fields = block.get("field") if isinstance(block, dict) else None
+    block = block if isinstance(block, dict) else {}
+    fields, action, tool = block.get("field"), block.get("action", "drop"), block.get("tool", "")
     if (
         not isinstance(fields, list)
         or not all(isinstance(name, str) for name in fields)
-        or block.get("action", "drop") != "drop"
+        or action not in ("drop", "keep")
+        or not isinstance(tool, str)
+        or (action == "keep" and not tool)
     ):
         raise ConfigError(
-            f'{path.name}: a [[filter]] block needs field = ["name", ...] and action = "drop"; '
-            'example: field = ["trace_id", "debug_info"], action = "drop", reason = "noise"'
+            f'{path.name}: a [[filter]] block needs field = ["name", ...] and action = "drop", or action = '
+            '"keep" and a tool; example: tool = "lookup", action = "keep", field = ["amount", "date"]'
         )
-    return Filter(tuple(fields), str(block.get("reason", "")))
+    return Filter(tuple(fields), action, tool)
 
 
-def drop_fields(reply: str, filters: Iterable[Filter]) -> str:
-    """`reply` without the filtered fields at any depth; what is no JSON object or list stays as it is."""
-    names = {normalise_field(name) for rule in filters for name in rule.fields}
-    if not names:
+def apply_filters(reply: str, filters: Sequence[Filter], tool: str = "") -> str:
+    """`reply` of `tool` as a child may see it.
+
+    A reply that is no strict JSON object or list is withheld under a keep rule, and left alone otherwise.
+    """
+    mine = [rule for rule in filters if rule.tool in ("", tool)]
+    if not mine:
         return reply
+    keeps = [_names(rule) for rule in mine if rule.action == "keep"]
+    drops = set().union(*(_names(rule) for rule in mine if rule.action == "drop"))
     try:
         value = loads(reply)
     except StrictJSONError:
-        return reply
+        return _REFUSED if keeps else reply
     if not isinstance(value, dict | list):
-        return reply
-    return json.dumps(_without(value, names), ensure_ascii=False)
+        return _REFUSED if keeps else reply
+    return json.dumps(
+        _filtered(value, set.intersection(*keeps) if keeps else None, drops), ensure_ascii=False
+    )
 
 
-def _without(value: Any, names: set[str]) -> Any:
+def _names(rule: Filter) -> set[str]:
+    return {normalise_field(name) for name in rule.fields}
+
+
+def _filtered(value: Any, keep: set[str] | None, drop: set[str]) -> Any:
     if isinstance(value, dict):
         return {
-            key: _without(item, names) for key, item in value.items() if normalise_field(key) not in names
+            key: _filtered(item, keep, drop)
+            for key, item in value.items()
+            if (name := normalise_field(key)) not in drop and (keep is None or name in keep)
         }
     if isinstance(value, list):
-        return [_without(item, names) for item in value]
+        return [_filtered(item, keep, drop) for item in value]
     return value
