@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isolation_kit.errors import ConfigError, ContentError, IsolationKitError, TargetError, UsageError
+    from isolation_kit.filters import Filter, apply_filters, load_filters
     from isolation_kit.finding import Finding, Fingerprint, Verdict
     from isolation_kit.policy import Allow, Policy
     from isolation_kit.scenario import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "errors": ("ConfigError", "ContentError", "IsolationKitError", "TargetError", "UsageError"),
+    "filters": ("Filter", "apply_filters", "load_filters"),
     "finding": ("Finding", "Fingerprint", "Verdict"),
     "policy": ("Allow", "Policy"),
     "scenario": (
@@ -51,6 +53,7 @@ __all__ = [
     "ContentError",
     "Declaration",
     "Delegate",
+    "Filter",
     "Finding",
     "Fingerprint",
     "IsolationKitError",
@@ -73,6 +76,8 @@ __all__ = [
     "UseTool",
     "Verdict",
     "Via",
+    "apply_filters",
+    "load_filters",
     "target",
 ]
 
