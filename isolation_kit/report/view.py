@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from isolation_kit.fingerprints import effective_interval
-from isolation_kit.report.coverage import FIELDS, STATES
+from isolation_kit.report.coverage import STATES
+from isolation_kit.report.grids import GLYPHS, LEGEND, grids
+from isolation_kit.report.headline import first_step, headline, summary
 from isolation_kit.report.rows import child_of, worst_family
-from isolation_kit.report.words import count_words, listed, percent, share_words, story, what_words
-from isolation_kit.trace import Channel
+from isolation_kit.report.words import capital, count_words, listed, percent, share_words, story, what_words
 
-__all__ = ["GLYPHS", "view"]
+__all__ = ["view"]
 
-GLYPHS: Mapping[str, str] = {
-    "leaking": "✗",
-    "suspect": "?",
-    "exposed": "○",
-    "allowed": "a",
-    "clean": "✓",
-    "untested": "·",
-    "": "",
-}
-LEGEND: Mapping[str, str] = {
-    "leaking": "leaking",
-    "suspect": "suspect, not counted",
-    "exposed": "exposed: only if a model copies its context",
-    "allowed": "allowed by the policy",
-    "clean": "tested, clean",
-    "untested": "untested",
-}
 _MARKS: Mapping[str, str] = {
     "leak": "LEAK",
     "loss": "LOSS",
@@ -39,7 +21,6 @@ _MARKS: Mapping[str, str] = {
     "allowed": "allowed",
 }
 _BLANK = "blank: the default policy lets it be seen there"
-_SLOTS_SHOWN = 40
 _GRIDS_SHOWN = 12
 
 Report = Mapping[str, Any]
@@ -51,18 +32,18 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
     several = len({row["target"] for row in report["items"]}) > 1
     rows = _grouped([_row(row, classes, several) for row in report["fingerprints"]])
     shown = rows[:most]
-    grids = _grids(report["coverage"])
+    tables = grids(report["coverage"])
     return {
         "verdict": report["verdict"],
-        "headline": _headline(report),
-        "summary": _summary(report),
-        "first_step": _first_step(report, classes),
+        "headline": headline(report),
+        "summary": summary(report),
+        "first_step": first_step(report, classes),
         "rows": shown,
         "more_rows": sum(1 + len(row["also"]) for row in rows[most:]),
         "remedies": _remedies(shown),
         "causes": [_cause(cause) for cause in report["causes"] if len(cause["edges"]) > 1][:10],
-        "grids": grids[:_GRIDS_SHOWN],
-        "more_grids": max(0, len(grids) - _GRIDS_SHOWN),
+        "grids": tables[:_GRIDS_SHOWN],
+        "more_grids": max(0, len(tables) - _GRIDS_SHOWN),
         "legend": [(GLYPHS[state], state, LEGEND[state]) for state in STATES],
         "blank": _BLANK,
         "cases": [row for row in shown if row["case"] and row["state"] in ("leak", "loss", "exposure")],
@@ -73,79 +54,6 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "says": report["scope"]["says"],
         "run": _run(report),
     }
-
-
-def _counted(report: Report, kind: str = "") -> list[Mapping[str, Any]]:
-    return [row for row in report["fingerprints"] if row["counts"] and kind in ("", row["kind"])]
-
-
-def _headline(report: Report) -> str:
-    """What leaks, where to and how often, in one sentence."""
-    if not report["items"]:
-        return "Nothing was tested, so nothing is known."
-    top = next(iter(_counted(report)), None)
-    if top is not None:
-        where = f" (target {top['target']})" if len({item["target"] for item in report["items"]}) > 1 else ""
-        return f"{_capital(story(top))}{where}{_often(worst_family(top))}."
-    if report["verdict"] == "PASS":
-        n = sum(item["cases_by_mode"].get("structural", 0) for item in report["items"])
-        high = effective_interval(0, n, [])[1]
-        return f"No leak in {count_words(n, 'case')}: at most {percent(high)} of such generated cases leak."
-    item = next(item for item in report["items"] if item["verdict"] == report["verdict"])
-    reason = item["reasons"][0] if item["reasons"] else "an oracle says so, and names no fingerprint"
-    return f"{item['id']}: {reason}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _often(share: Mapping[str, Any]) -> str:
-    if not share["n"]:
-        return "; how often is unknown"
-    if share["family"] == "sweep":
-        return f" in {share['count']:,} of the {count_words(share['n'], 'sweep case')}"
-    return f" in {share_words(share)} of the generated {share['family']} cases"
-
-
-def _summary(report: Report) -> str:
-    leaks, losses = len(_counted(report, "LEAK")), len(_counted(report, "LOSS"))
-    fresh = sum(row["status"] == "new" for row in _counted(report))
-    items = report["items"]
-    found = count_words(leaks, "leak") + (f" and {count_words(losses, 'loss', 'losses')}" if losses else "")
-    parts = [found + (f" ({fresh} new)" if fresh != leaks + losses else "")]
-    for state, one, many in (("exposure", "exposure", ""), ("allowed", "allowed", "allowed")):
-        count = sum(row["state"] == state for row in report["fingerprints"])
-        if count:
-            parts.append(count_words(count, one, many))
-    cases = sum(item["cases"] for item in items)
-    targets = len({item["target"] for item in items})
-    return (
-        f"{', '.join(parts)} in {count_words(cases, 'case')}, {count_words(len(items), 'item')}, "
-        f"{count_words(targets, 'target')}"
-    )
-
-
-def _first_step(report: Report, classes: Report) -> dict[str, str]:
-    """What to do first."""
-    top = next(iter(_counted(report)), None)
-    if top is not None and top["class"]:
-        remedy: dict[str, str] = classes[top["class"]]["remedy"]
-        return remedy
-    if top is not None and top["smallest"]:
-        return _both(f"Replay the smallest case: isolation-kit replay {top['smallest']['file']}")
-    if top is not None:
-        return _both("Look at the first case named below; it shows the leak.")
-    if report["verdict"] == "PASS":
-        untested = sum(report["scope"]["untested"].values())
-        return _both(f"Nothing; {count_words(untested, 'cell')} of the coverage table stay untested.")
-    if report["verdict"] == "INCONCLUSIVE" and not report["items"]:
-        return _both("Name a target and a family in isolation.toml, then run again.")
-    return _both("Remove this reason and run again; until then the run proves nothing.")
-
-
-def _both(text: str) -> dict[str, str]:
-    return {"en": text, "zh": ""}
 
 
 def _grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -180,7 +88,7 @@ def _row(row: Mapping[str, Any], classes: Report, several: bool) -> dict[str, An
         "what": row["what"],
         "channel": row["channel"],
         "direction": row["direction"],
-        "story": _capital(story(row)),
+        "story": capital(story(row)),
         "count": share["count"],
         "n": share["n"],
         "family": share["family"],
@@ -228,52 +136,6 @@ def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
         "channel": cause["channel"],
         "edges": listed(cause["edges"], 6),
     }
-
-
-def _grids(coverage: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One grid for each target and agent: slots down, channels across."""
-    order = [str(channel) for channel in Channel]
-    groups: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
-    for row in coverage:
-        cells = groups.setdefault((row["target"], row["child"]), {})
-        cells[row["slot"], row["channel"]] = row["state"]
-    return [_grid(target, child, cells, order) for (target, child), cells in groups.items()]
-
-
-def _grid(target: str, child: str, cells: Mapping[tuple[str, str], str], order: list[str]) -> dict[str, Any]:
-    """Slots and channels of which nothing is known are named below the grid instead of filling it."""
-
-    def known(place: int) -> set[str]:
-        return {cell[place] for cell, state in cells.items() if state != "untested"}
-
-    slots = list(dict.fromkeys(slot for slot, _ in cells))
-    channels = sorted(
-        {name for _, name in cells}, key=lambda name: (order.index(name) if name in order else 99, name)
-    )
-    shown = [slot for slot in slots if slot in known(0)]
-    across = [name for name in channels if name in known(1)]
-    counts = Counter(cells.values())
-    return {
-        "target": target,
-        "child": child,
-        "channels": across,
-        "rows": [
-            {"slot": _slot(slot), "cells": [_cell(cells.get((slot, name), "")) for name in across]}
-            for slot in shown[:_SLOTS_SHOWN]
-        ],
-        "more": max(0, len(shown) - _SLOTS_SHOWN),
-        "dark_slots": listed([_slot(slot) for slot in slots if slot not in known(0)], 30),
-        "dark_channels": listed([name for name in channels if name not in known(1)], 30),
-        "counts": {state: counts[state] for state in STATES},
-    }
-
-
-def _slot(slot: str) -> str:
-    return "any undeclared field" if slot == FIELDS else slot
-
-
-def _cell(state: str) -> tuple[str, str]:
-    return state, GLYPHS[state]
 
 
 def _item(item: Mapping[str, Any]) -> dict[str, Any]:

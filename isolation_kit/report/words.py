@@ -8,6 +8,7 @@ from typing import Any
 from isolation_kit.report.rows import child_of
 
 __all__ = [
+    "capital",
     "channel_words",
     "count_words",
     "listed",
@@ -130,3 +131,8 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     """`a, b and 3 more`."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def capital(text: str) -> str:
+    """`text` with a capital first letter."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,83 @@
+"""The first lines of every face: what leaks, where to, how often, and what to do first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from isolation_kit.fingerprints import effective_interval
+from isolation_kit.report.rows import worst_family
+from isolation_kit.report.words import capital, count_words, percent, share_words, story
+
+__all__ = ["first_step", "headline", "summary"]
+
+Report = Mapping[str, Any]
+
+
+def _counted(report: Report, kind: str = "") -> list[Mapping[str, Any]]:
+    return [row for row in report["fingerprints"] if row["counts"] and kind in ("", row["kind"])]
+
+
+def headline(report: Report) -> str:
+    """What leaks, where to and how often, in one sentence."""
+    if not report["items"]:
+        return "Nothing was tested, so nothing is known."
+    top = next(iter(_counted(report)), None)
+    if top is not None:
+        where = f" (target {top['target']})" if len({item["target"] for item in report["items"]}) > 1 else ""
+        return f"{capital(story(top))}{where}{_often(worst_family(top))}."
+    if report["verdict"] == "PASS":
+        n = sum(item["cases_by_mode"].get("structural", 0) for item in report["items"])
+        high = effective_interval(0, n, [])[1]
+        return f"No leak in {count_words(n, 'case')}: at most {percent(high)} of such generated cases leak."
+    item = next(item for item in report["items"] if item["verdict"] == report["verdict"])
+    reason = item["reasons"][0] if item["reasons"] else "an oracle says so, and names no fingerprint"
+    return f"{item['id']}: {reason}."
+
+
+def _often(share: Mapping[str, Any]) -> str:
+    if not share["n"]:
+        return "; how often is unknown"
+    if share["family"] == "sweep":
+        return f" in {share['count']:,} of the {count_words(share['n'], 'sweep case')}"
+    return f" in {share_words(share)} of the generated {share['family']} cases"
+
+
+def summary(report: Report) -> str:
+    leaks, losses = len(_counted(report, "LEAK")), len(_counted(report, "LOSS"))
+    fresh = sum(row["status"] == "new" for row in _counted(report))
+    items = report["items"]
+    found = count_words(leaks, "leak") + (f" and {count_words(losses, 'loss', 'losses')}" if losses else "")
+    parts = [found + (f" ({fresh} new)" if fresh != leaks + losses else "")]
+    for state, one, many in (("exposure", "exposure", ""), ("allowed", "allowed", "allowed")):
+        count = sum(row["state"] == state for row in report["fingerprints"])
+        if count:
+            parts.append(count_words(count, one, many))
+    cases = sum(item["cases"] for item in items)
+    targets = len({item["target"] for item in items})
+    return (
+        f"{', '.join(parts)} in {count_words(cases, 'case')}, {count_words(len(items), 'item')}, "
+        f"{count_words(targets, 'target')}"
+    )
+
+
+def first_step(report: Report, classes: Report) -> dict[str, str]:
+    """What to do first."""
+    top = next(iter(_counted(report)), None)
+    if top is not None and top["class"]:
+        remedy: dict[str, str] = classes[top["class"]]["remedy"]
+        return remedy
+    if top is not None and top["smallest"]:
+        return _both(f"Replay the smallest case: isolation-kit replay {top['smallest']['file']}")
+    if top is not None:
+        return _both("Look at the first case named below; it shows the leak.")
+    if report["verdict"] == "PASS":
+        untested = sum(report["scope"]["untested"].values())
+        return _both(f"Nothing; {count_words(untested, 'cell')} of the coverage table stay untested.")
+    if report["verdict"] == "INCONCLUSIVE" and not report["items"]:
+        return _both("Name a target and a family in isolation.toml, then run again.")
+    return _both("Remove this reason and run again; until then the run proves nothing.")
+
+
+def _both(text: str) -> dict[str, str]:
+    return {"en": text, "zh": ""}
