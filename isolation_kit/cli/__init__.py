@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from isolation_kit.cli.parser import parser
+from isolation_kit.config import place_of
 from isolation_kit.errors import IsolationKitError, UsageError
 
 __all__ = ["main"]
@@ -31,21 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse: --help is 0, a wrong option 2
         return end.code if isinstance(end.code, int) else _USAGE
     except Exception as error:
-        # The text of a foreign exception may hold a payload; its type and place do not.
-        return _say(f"isolation-kit: a fault of the kit: {_place(error)}; please report it", _ERROR)
+        return _say(f"isolation-kit: a fault of the kit, {place_of(error)}; please report it", _ERROR)
     return code
 
 
 def _say(text: str, code: int) -> int:
     print(text, file=sys.stderr)
     return code
-
-
-def _place(error: Exception) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    assert trace is not None
-    frame = trace.tb_frame
-    module = frame.f_globals.get("__name__", "?")
-    return f"{type(error).__name__} in {module}.{frame.f_code.co_name}, line {trace.tb_lineno}"

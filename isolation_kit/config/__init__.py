@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from isolation_kit.config.resolve import resolve
+from isolation_kit.config.resolve import place_of, resolve
 from isolation_kit.config.rules import LISTS, TABLES, check, close_to, refuse
 from isolation_kit.config.values import ReportFile, duration, report_file, shard
 from isolation_kit.errors import ConfigError
@@ -28,6 +28,7 @@ __all__ = [
     "close_to",
     "duration",
     "load",
+    "place_of",
     "report_file",
     "resolve",
     "shard",

@@ -11,7 +11,7 @@ from isolation_kit.config.rules import close_to
 from isolation_kit.errors import ConfigError, UsageError
 from isolation_kit.target import Declaration, declaration_of
 
-__all__ = ["resolve"]
+__all__ = ["place_of", "resolve"]
 
 
 def resolve(factory: str, root: Path) -> Declaration:
@@ -65,17 +65,18 @@ def _module(name: str, factory: str, root: Path) -> ModuleType:
         reason = f"a syntax error ({place})"
     except (Exception, SystemExit) as error:
         # A program's own message may hold anything, so the place is named and the text is not.
-        reason = f"{type(error).__name__} at {_place(error)}"
+        reason = place_of(error)
     raise ConfigError(
         f"factory = {factory!r}: importing {name} failed with {reason}; make "
         f"'python -c \"import {name}\"' work in {root} first"
     )
 
 
-def _place(error: BaseException) -> str:
-    trace = error.__traceback__
+def place_of(error: BaseException) -> str:
+    """`RuntimeError at my_app.py, line 3`: an exception without its text, which may hold anything."""
+    name, trace = type(error).__name__, error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None:
-        return "an unknown place"
-    return f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"
+        return name
+    return f"{name} at {Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from collections.abc import Iterable
@@ -18,10 +17,11 @@ __all__ = ["Output", "shown", "write_file"]
 
 
 def shown(path: Path) -> str:
-    """`path` as one would type it here: relative to the working folder where it lies below, else its name."""
-    with contextlib.suppress(ValueError):
-        return path.relative_to(Path.cwd()).as_posix()
-    return path.name
+    """`path` as one would type it here: from the working folder, never absolute."""
+    try:
+        return Path(os.path.relpath(path)).as_posix()
+    except ValueError:  # on another drive
+        return path.name
 
 
 def write_file(path: Path, text: str, mode: int = 0o644) -> None:
@@ -70,6 +70,7 @@ class Output:
         """
         try:
             previous = self.folder / "previous"
+            self._refuse_foreign()
             self.folder.mkdir(parents=True, exist_ok=True)
             stale = [place for place in (self.parts, self.journal_folder) if fresh and place.exists()]
             if stale:
@@ -87,6 +88,15 @@ class Output:
         for path in report_paths:
             if path.is_dir() or not os.access(path.parent, os.W_OK):
                 raise unwritable(path, OSError(0, "a folder is there" if path.is_dir() else "read-only"))
+
+    def _refuse_foreign(self) -> None:
+        """Take a new folder or one of the kit's: another would be filled, and hidden from git."""
+        own = (self.parts, self.cases, self.journal_folder)
+        if self.folder.is_dir() and any(self.folder.iterdir()) and not any(place.exists() for place in own):
+            raise ConfigError(
+                f"the output folder {shown(self.folder)} holds files that are not the kit's; name a new one, "
+                'for example [report] output = "build/isolation" in isolation.toml'
+            )
 
     def _ignore(self) -> None:
         """Keep run output out of the user's repository, whatever its own ignore file says."""
@@ -112,7 +122,8 @@ class Output:
         """Store a case for replay; it holds placeholders, never a token."""
         self._ignore()
         path = self.cases / f"{scenario.digest()}.json"
-        write_file(path, scenario.to_json() + "\n")
+        if not path.exists():  # named by its content
+            write_file(path, scenario.to_json() + "\n")
         return path
 
     def load(self, item: Item) -> ItemOutcome | None:

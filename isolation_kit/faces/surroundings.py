@@ -9,7 +9,6 @@ from importlib import metadata
 from pathlib import Path, PurePath
 
 from isolation_kit.config import Config
-from isolation_kit.faces.output import shown
 from isolation_kit.report import RunBlock
 from isolation_kit.target import Declaration
 
@@ -37,8 +36,13 @@ def run_block(
         dirty=dirty,
         shard="" if shard == (1, 1) else f"{shard[0]}/{shard[1]}",
         policy_digest=config.policy.digest,
-        case_folder=shown(config.output / "cases"),
+        case_folder=_below(config.output / "cases", config.root),
     )
+
+
+def _below(path: Path, root: Path) -> str:
+    """`path` from `root`, so that a report is the same from wherever the run was started."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
 
 
 def command_line(words: Sequence[str]) -> str:

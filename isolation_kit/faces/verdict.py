@@ -104,5 +104,8 @@ def _case_lines(project: Project, rows: Sequence[Mapping[str, Any]], target: str
     path = shown(project.output.cases / f"{case['case']}.json")
     lines = [f"  smallest case: {path}"]
     if project.items:  # a target that a test built itself can be replayed by that test only
-        lines.append(f"  replay: pytest --isolation --isolation-replay {path} -k {target}")
+        here = project.config.root.samefile(".")
+        words = ["pytest --isolation", *([] if here else [shown(project.config.path)])]
+        words += [f"--isolation-replay {path}", *([f"-k {target}"] if len(project.declarations) > 1 else [])]
+        lines.append(f"  replay: {' '.join(words)}")
     return lines

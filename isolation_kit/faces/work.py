@@ -8,12 +8,16 @@ from types import TracebackType
 from typing import Self
 
 from isolation_kit.audit import Campaign
+from isolation_kit.config import place_of
 from isolation_kit.conversation import conversation
+from isolation_kit.errors import IsolationKitError
 from isolation_kit.faces.output import write_file
 from isolation_kit.faces.project import REPLAY, Project
+from isolation_kit.faces.recover import recovered
 from isolation_kit.faces.verdict import Judged, judge
 from isolation_kit.finding import Fingerprint, Mode, Verdict
 from isolation_kit.fingerprints import CaseOutcome, Tally
+from isolation_kit.journal import read
 from isolation_kit.outcome import Item, ItemOutcome, Smallest
 from isolation_kit.scenario import Scenario
 
@@ -44,12 +48,23 @@ class Work:
     def run(self, item: Item) -> Done:
         """Run one item and store its part before anything is said of it."""
         campaign = self._campaign(item.target)
-        case = self.project.case
-        outcome = campaign.run(item) if case is None else replayed(campaign, item, case)
+        outcome = self._outcome(campaign, item)
         part = self.project.output.store(outcome)
         if self.project.options.reveal:
             self._reveal(campaign, outcome)
         return Done(outcome, judge(self.project, outcome), part)
+
+    def _outcome(self, campaign: Campaign, item: Item) -> ItemOutcome:
+        """What the item found; where the kit itself fails, what it had found until then."""
+        case = self.project.case
+        try:
+            return campaign.run(item) if case is None else replayed(campaign, item, case)
+        except IsolationKitError as error:
+            why = str(error)
+        except Exception as error:
+            why = f"a fault of the kit, {place_of(error)}; please report it"
+        entries = read(self._journal.path).entries
+        return replace(recovered(item, self.project.config.run.cases, entries, why), error=why, cut="")
 
     def _campaign(self, target: str) -> Campaign:
         if target not in self._campaigns:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from isolation_kit.finding import Finding, Fingerprint
+from isolation_kit.scenario import Scenario, TurnPlan
+
 EXIT = pytest.ExitCode
 
 
@@ -116,6 +119,37 @@ def test_an_output_folder_that_cannot_be_written(project, inner):
     result = inner("--isolation")
     assert result.ret == EXIT.USAGE_ERROR
     result.stderr.fnmatch_lines(["*.isolation cannot be written*output*"])
+
+
+def test_an_output_folder_of_the_users_own_is_refused(project, inner):
+    """A folder with other files is not filled, nor hidden from git."""
+    folder = project("clean", more='[report]\noutput = "."\n')
+    result = inner("--isolation")
+    assert result.ret == EXIT.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*not the kit's*build/isolation*"])
+    assert not (folder / ".gitignore").exists()
+
+
+def test_a_fault_of_the_kit_is_an_error_of_its_item(project, inner, monkeypatch: pytest.MonkeyPatch):
+    """It is named by type and place; what was found until then is kept, and other items run."""
+    folder = project("leaky")
+
+    def explode(self, item):
+        self.journal.case(item.name, 0, 0, *_a_leak())
+        raise RuntimeError("sk-live-secret")
+
+    monkeypatch.setattr("isolation_kit.faces.work.Campaign.run", explode)
+    result = inner("--isolation", "isolation.toml")
+    result.assert_outcomes(failed=2)
+    assert verdicts(folder) == {"sweep[leaky]": "LEAK", "cross-user[leaky]": "LEAK"}
+    report = (folder / ".isolation/report.json").read_text()
+    assert "RuntimeError at test_isolation_bad_input.py" in report
+    assert "sk-live-secret" not in report
+
+
+def _a_leak():
+    fingerprint = Fingerprint("leaky", "boss>aide", "user.current", "child.request", "down")
+    return Scenario("cross-user", "x", 7, (TurnPlan(0, "hello"),)), [Finding(fingerprint, "canary")]
 
 
 def test_a_report_that_cannot_be_written_at_the_end(project, inner):
