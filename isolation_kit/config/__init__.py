@@ -78,7 +78,7 @@ class Gate:
 
     fail_on: FailOn = "any"
     baseline: Path | None = None
-    refused_share: float = 0.05
+    refused_share: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)

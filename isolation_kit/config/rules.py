@@ -89,7 +89,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
     "gate": {
         "fail_on": _one_of("any", "new", "never"),
         "baseline": _text("a path", "isolation-baseline.json"),
-        "refused_share": _number(0, 1, "0.05"),
+        "refused_share": _number(0, 1, "0.25"),
     },
     "policy": {"reachable": _one_of("report", "deny")},
     "content": {"attacks": _FOLDERS, "fingerprints": _FOLDERS},

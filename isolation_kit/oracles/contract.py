@@ -28,8 +28,11 @@ __all__ = ["ORACLE", "undeclared"]
 
 _NAME = "contract"
 _SAFE = re.compile(r"[A-Za-z_\u4e00-\u9fff][A-Za-z0-9_\-\u4e00-\u9fff]{0,39}\Z")
+_DIGITS = re.compile(r"\d{2,}|(?<=_)\d+\Z")
 _UNREADABLE = "(not strict JSON)"
+_MORE = "(more fields)"
 _NODES = 20_000
+_NAMES = 12  # different field names an event: a flood of keys is one fault, not hundreds
 
 
 def _check(
@@ -44,7 +47,12 @@ def _check(
     tokens = tuple(item.token for item in trace.planted)
     seen: dict[Fingerprint, Finding] = {}
     for event in trace.events:
+        names: set[str] = set()
         for channel, path, tool in _violations(event, declaration):
+            name = _safe(path[-1], tokens)
+            if name not in names and len(names) >= _NAMES:
+                path, name = (*path[:-1], _MORE), _MORE
+            names.add(name)
             finding = _finding(scenario, declaration, policy, event, channel, path, tool, tokens)
             seen.setdefault(finding.fingerprint, finding)
     findings = tuple(seen[key] for key in sorted(seen))
@@ -166,7 +174,9 @@ def _finding(
 
 
 def _safe(key: str, tokens: tuple[str, ...]) -> str:
-    """A key as it may be shown: the target chose it, and it may itself hold a token."""
-    if key == _UNREADABLE or (_SAFE.match(key) and not any(token in key.lower() for token in tokens)):
+    """A key as it may be shown: the target chose it, and it may itself hold a token. Numbers become `#`."""
+    if key in (_UNREADABLE, _MORE):
         return key
+    if _SAFE.match(key) and not any(token in key.lower() for token in tokens):
+        return _DIGITS.sub("#", key)
     return f"#{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"

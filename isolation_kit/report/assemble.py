@@ -39,7 +39,7 @@ def build(
     declarations: Mapping[str, Declaration],
     baseline: Baseline | None = None,
     timing: Timing,
-    refused_share: float = 0.05,
+    refused_share: float = 0.25,
 ) -> dict[str, Any]:
     """The report document of one run: plain data, the same bytes for the same seed but for its times.
 

@@ -98,7 +98,7 @@ class PolicyFacts:
 
     entries: frozenset[str] = frozenset()
     reachable: str = "report"
-    refused_share: float = 0.05
+    refused_share: float = 0.25
 
     def add(self, other: PolicyFacts) -> PolicyFacts:
         """The policies of two runs."""
