@@ -201,7 +201,9 @@ class _ItemRun:
                 break
             self._block(family.draws, build, block, min(_BLOCK, self.plan.cases - block * _BLOCK))
         if not cut and self.tally.n < requested:
-            cut = self.stop() or f"exhausted: the family has only {self.tally.n} different cases here"
+            cut = (
+                self.stop() or f"exhausted: the family has no more different cases than these {self.tally.n}"
+            )
         return replace(self.outcome(requested), cut=cut)
 
     def _block(

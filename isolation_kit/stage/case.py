@@ -39,12 +39,21 @@ def _one_at_a_time(method: Callable[Concatenate[Case, P], R]) -> Callable[Concat
 
 
 class Case:
-    """One execution of one Scenario against one target."""
+    """One execution of one Scenario against one target.
 
-    def __init__(self, scenario: Scenario, declaration: Declaration, recorder: Recorder) -> None:
+    Args:
+        fresh: stands before every user and session name. A target that stays up over cases would else meet
+            the users of the case before, and keep for them what it rightly keeps. In front, so that names
+            that begin alike still do.
+    """
+
+    def __init__(
+        self, scenario: Scenario, declaration: Declaration, recorder: Recorder, fresh: str = ""
+    ) -> None:
         self.scenario = scenario
         self.declaration = declaration
         self.recorder = recorder
+        self.fresh = fresh
         self.puppet = Puppet(declaration, self.fill, self._on_delegate)
         self.open: set[int] = set()
         self.delegations: list[Delegation] = []
@@ -80,7 +89,8 @@ class Case:
         text = self._user_text(index, plan)
         if self.scenario.concurrent:
             text += f" [ref:t{index}]"
-        return Turn(index, self.scenario.users[plan.user], plan.session, text)
+        user = self.scenario.users[plan.user]
+        return Turn(index, f"{self.fresh}{user}", f"{self.fresh}{plan.session}", text)
 
     @_one_at_a_time
     def end(self, index: int) -> None:

@@ -81,7 +81,8 @@ class Runner:
         if self.abandoned:
             return recorder.trace(error=self.abandoned)
         self.executions += 1
-        case = Case(scenario, self.declaration, recorder)
+        fresh = f"c{self.executions:06d}-" if self.declaration.scope == "campaign" else ""
+        case = Case(scenario, self.declaration, recorder, fresh)
         future = asyncio.run_coroutine_threadsafe(self._guarded(case), self._loop)
         answered, error = self._wait(future)
         return recorder.trace(answered, error, case.handovers())
