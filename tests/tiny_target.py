@@ -6,8 +6,10 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Literal
 
+from isolation_kit.errors import StrictJSONError
 from isolation_kit.scenario import Act, Answer, Delegate, Place, Say, Scenario, TurnPlan, UseTool
 from isolation_kit.stage import ModelCall, Stage
+from isolation_kit.strictjson import loads
 from isolation_kit.target import Agent, Tool, Turn, Via, target
 
 SystemSay = Callable[[Turn], Awaitable[str]]
@@ -26,8 +28,15 @@ def offer(name: str, argument: str) -> Mapping[str, Any]:
 
 
 def declared(raw: str) -> str:
-    """The clean way with a tool's reply: its one declared field."""
-    return json.dumps({"note": json.loads(raw).get("note", "")}, ensure_ascii=False)
+    """The clean way with a tool's reply: its one declared field, or a refusal of what is no object."""
+    try:
+        value = loads(raw)
+    except StrictJSONError:
+        value = None
+    if not isinstance(value, dict):
+        return '{"error": "unreadable reply"}'
+    note = value.get("note")
+    return json.dumps({"note": note if isinstance(note, str) else ""}, ensure_ascii=False)
 
 
 def tiny(
