@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
 from isolation_kit.detect.forms import Tier
-from isolation_kit.detect.needles import Needle, case_needles, folded_needles, raw_needles, run_needles
+from isolation_kit.detect.needles import Needle, Screen, case_needles, raw_needles, run_needles, screens
 from isolation_kit.errors import UsageError
 
 __all__ = ["COMMON_DIGESTS", "DIGESTS", "Match", "Pool"]
@@ -61,11 +61,11 @@ class Pool:
         "_heads",
         "_order",
         "case_needles",
-        "folded_needles",
         "head",
         "prefix",
         "raw_needles",
         "run_needles",
+        "screens",
         "tokens",
     )
 
@@ -83,7 +83,7 @@ class Pool:
             )
         self.prefix = prefix
         self.head = head = prefix.encode()
-        self.folded_needles: tuple[Needle, ...] = folded_needles(head)
+        self.screens: tuple[Screen, ...] = screens(head)
         self.case_needles: tuple[Needle, ...] = case_needles(head)
         self.raw_needles: tuple[Needle, ...] = raw_needles(head)
         self.run_needles: tuple[Needle, ...] = run_needles(head)

@@ -14,26 +14,36 @@ from urllib.parse import unquote_to_bytes
 
 from isolation_kit.detect.confusables import CONFUSABLE_LETTERS
 from isolation_kit.detect.forms import Form
+from isolation_kit.detect.needles import LETTERS, NO_LETTERS
 
 __all__ = ["BRANCHES", "CHAIN", "UNICODE_BRANCHES", "Decoder", "near_escapes", "strip_breaks"]
 
 Decoder = Callable[[bytes], bytes | None]
 
 # Any number of backslashes is one escape: JSON in JSON in JSON is undone in one pass. What does not change
-# letters (quotes, line breaks) is left alone, for there are many of those.
+# letters (quotes, line breaks) is left alone, for there are many of those. The look-behind starts each run
+# of backslashes once.
 _JSON = re.compile(
-    rb"\\+(?:(u[dD][89abAB][0-9a-fA-F]{2})\\+(u[dD][c-fC-F][0-9a-fA-F]{2})|[uU]([0-9a-fA-F]{8}|[0-9a-fA-F]{4})"
+    rb"\\(?<!\\\\)\\*+(?:(u[dD][89abAB][0-9a-fA-F]{2})\\++(u[dD][c-fC-F][0-9a-fA-F]{2})|[uU]([0-9a-fA-F]{8}|[0-9a-fA-F]{4})"
     rb"|[ux]\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([0-7]{3})|/)"
 )
 _OTHER_BREAKS = re.compile(rb"\\[rt\n]")
 _PERCENT = re.compile(rb"%(?:u[0-9a-fA-F]{4}|[0-9a-fA-F]{2})")
 _ENTITY = re.compile(rb"&(?:#|[a-zA-Z])")
-_QUOTED = re.compile(rb"=[0-9a-fA-F]{2}")
-# First bytes of the UTF-8 of scripts and blocks that hold look-alikes of ASCII letters and digits.
+_QUOTED = re.compile(rb"=(?:[0-9a-fA-F]{2}|\r?\n)")
+_DENSE = 24  # three quoted-printable escapes within so many bytes are no accident
+_REACH = 24  # bytes before an escape that may be separators
+# The UTF-8 of scripts and blocks that hold look-alikes of ASCII letters and digits. CJK text has none, but
+# its full-width punctuation lies beside some.
 _LOOKALIKE = re.compile(
-    rb"[\xc3-\xd6\xe1\xf3]|\xe2[\x81\x82\x84\x85\x91-\x93\xb1-\xb3]|\xe3[\x88-\x8f]|\xea[\x9c-\xad]"
-    rb"|\xef[\xac\xbc\xbd\xb8]|\xf0(?:\x9d|\x9f[\x84\x85\x87\xaf])"
+    rb"[\xc3-\xd6\xe1\xf3]|\xc2[\xaa\xb2\xb3\xb9\xba\xbc-\xbe]"
+    rb"|\xe0(?:[\xa5\xa7\xa9\xab\xaf][\xa6-\xaf]|[\xb9\xbb][\x90-\x99])"
+    rb"|\xe2(?:[\x81\x82\x84\x85\x91-\x93\xb1-\xb3]|\x88\xa8)|\xe3[\x88-\x8f]|\xea[\x9c-\xad]"
+    rb"|\xef(?:\xac[\x80-\x86]|\xbc[\x90-\x99\xa1-\xba]|\xbd[\x81-\x9a])|\xf0(?:\x9d|\x9f[\x84\x85\x87\xaf])"
 )
+# Everything but the first bytes above: ASCII, the inner bytes of characters, and most of CJK.
+_LEADS = frozenset(b"\xe0\xe1\xe2\xe3\xea\xef\xf0\xf3") | frozenset(range(0xC2, 0xD7))
+_PLAIN_BYTES = bytes(byte for byte in range(256) if byte not in _LEADS)
 _SELECTORS = re.compile(rb"(?:\xef\xb8[\x80-\x8f]|\xf3\xa0[\x84-\x87][\x80-\xbf]){12,}")
 _UNICODE = re.compile(_LOOKALIKE.pattern + rb"|\xef\xb8[\x80-\x8f]\xef\xb8")
 # Each escape with a literal that settles most texts at the speed of memchr.
@@ -41,7 +51,6 @@ _GATES = (
     (b"\\", re.compile(rb"\\[uUx/0-7]")),
     (b"&", _ENTITY),
     (b"%", _PERCENT),
-    (b"=", _QUOTED),
 )
 _WHOLE, _NEAR = 4096, 1024
 _SEAM = b" i i "  # no token holds this letter, so nothing is glued together across a seam
@@ -55,12 +64,12 @@ def strip_breaks(data: bytes) -> bytes:
     if b"\\" not in data:
         return data
     text = b"\n".join(data.split(b"\\n"))  # faster than replace
-    if b"\\" not in text or not _OTHER_BREAKS.search(text):
+    if not _OTHER_BREAKS.search(text):
         return text
     text = text.replace(b"\\r", b"\n").replace(b"\\t", b"\n")
-    # A break of JSON in JSON has left the backslashes that escaped its own.
-    while b"\\\n" in text:
-        text = text.replace(b"\\\n", b"\n")
+    if b"\\\n" in text:
+        # A break of JSON in JSON has left the backslashes that escaped its own.
+        text = b"\n".join([line.rstrip(b"\\") for line in text.split(b"\n")])
     return text
 
 
@@ -122,17 +131,47 @@ def selector_bytes(data: bytes) -> bytes | None:
     return bytes(out) or None
 
 
-def near_escapes(data: bytes) -> bytes | None:
-    """The parts of `data` that lie near anything escaped, or None: only they can change when it is undone."""
+def near_escapes(data: bytes, head: bytes, loose: bool) -> bytes | None:
+    """The parts of `data` that lie near anything escaped, or None: only they can change when it is undone.
+
+    Args:
+        data: one view.
+        head: the four characters that every token starts with.
+        loose: whether the view spells `head` anywhere outside a whole token.
+    """
     if len(data) <= _WHOLE:
         for gate, pattern in _GATES:
             if gate in data and pattern.search(data):
                 return data
-        return data if not data.isascii() and _UNICODE.search(data) else None
+        if b"=" in data and _quoted_spots(data, head, loose):
+            return data
+        unicode = not data.isascii() and data.translate(None, _PLAIN_BYTES) and _UNICODE.search(data)
+        return data if unicode else None
     spots = [match.start() for gate, pattern in _GATES if gate in data for match in pattern.finditer(data)]
-    if not data.isascii():
+    if b"=" in data:
+        spots += _quoted_spots(data, head, loose)
+    if not data.isascii() and data.translate(None, _PLAIN_BYTES):
         spots += [match.start() for match in _UNICODE.finditer(data)]
     return _slices(data, sorted(spots)) if spots else None
+
+
+def _quoted_spots(data: bytes, head: bytes, loose: bool) -> list[int]:
+    """The places of quoted-printable escapes, without those that only look so, such as `id=41`.
+
+    A token that is not spelled from its head on has an escape inside its head, or is escaped densely.
+    """
+    spots = [match.start() for match in _QUOTED.finditer(data)]
+    if loose or not spots:
+        return spots
+    telling = (b"=\n", b"=\r", b"=3d", b"=" + head[:1].hex().encode(), b"=" + head[:1].upper().hex().encode())
+    far = len(data) + _DENSE
+    out = []
+    for spot, third in zip(spots, (*spots[2:], far, far), strict=False):
+        before = data[max(0, spot - _REACH) : spot].translate(LETTERS, NO_LETTERS)[-1:]
+        in_head = before and before in head[:-1]
+        if in_head or third - spot <= _DENSE or data[spot : spot + 3].lower().startswith(telling):
+            out.append(spot)
+    return out
 
 
 def _slices(data: bytes, spots: list[int]) -> bytes:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from isolation_kit.detect.automaton import Match
 from isolation_kit.detect.decodings import strip_breaks
 from isolation_kit.detect.forms import Form, Tier
-from isolation_kit.detect.surface import NO_LETTERS, Sighting
+from isolation_kit.detect.needles import NO_LETTERS
+from isolation_kit.detect.surface import Sighting
 
 __all__ = ["Offsets", "locate", "locate_plain"]
 

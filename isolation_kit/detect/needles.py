@@ -16,7 +16,18 @@ from typing import NamedTuple
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.forms import Form
 
-__all__ = ["BASE85", "Needle", "case_needles", "decode85", "folded_needles", "raw_needles", "run_needles"]
+__all__ = [
+    "BASE85",
+    "LETTERS",
+    "NO_LETTERS",
+    "Needle",
+    "Screen",
+    "case_needles",
+    "decode85",
+    "raw_needles",
+    "run_needles",
+    "screens",
+]
 
 Reader = Callable[[bytes, int], bytes]
 
@@ -29,6 +40,19 @@ class Needle(NamedTuple):
     read: Reader
 
 
+Gate = tuple[bytes, tuple[Needle, ...]]
+
+
+class Screen(NamedTuple):
+    """Needles of the folded view whose characters, without those in `dropped`, hold one of the gates."""
+
+    dropped: bytes
+    gates: tuple[Gate, ...]
+
+
+# A folded view is `data.translate(LETTERS, NO_LETTERS)`.
+NO_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isascii() or not chr(byte).isalnum())
+LETTERS = bytes(range(256)).lower()
 _LOWER = b"abcdefghijklmnopqrstuvwxyz"
 _ROT13 = bytes.maketrans(_LOWER, _LOWER[13:] + _LOWER[:13])
 _ATBASH = bytes.maketrans(_LOWER, _LOWER[::-1])
@@ -48,8 +72,33 @@ _NUMBERS = re.compile(rb"1[0-9]{2}|[2-9][0-9]")
 _OCTALS = re.compile(rb"1[0-7]{2}|[4-7][0-7]")
 
 
-def folded_needles(prefix: bytes) -> tuple[Needle, ...]:
-    """Needles that survive separators and capitals."""
+def screens(prefix: bytes) -> tuple[Screen, ...]:
+    """The needles that survive separators and capitals, each behind a literal in a view that is much shorter.
+
+    Dropping the same characters from a view and from a needle keeps every match, and short views are
+    searched fast.
+    """
+    needles = _folded_needles(prefix)
+    letters = tuple(needle for needle in needles if needle.form in (Form.REVERSED, Form.ROT13, Form.ATBASH))
+    hexes = tuple(needle for needle in needles if needle.form is Form.HEX)
+    numbers = tuple(needle for needle in needles if needle not in letters + hexes)
+    kept = b"".join(needle.literal for needle in letters)
+    return (
+        _screen(letters, bytes(byte for byte in range(256) if byte not in kept)),
+        _screen(hexes, b""),
+        _screen(numbers, bytes(byte for byte in range(256) if byte not in _DIGITS)),
+    )
+
+
+def _screen(needles: tuple[Needle, ...], dropped: bytes) -> Screen:
+    gates: dict[bytes, tuple[Needle, ...]] = {}
+    for needle in needles:
+        gate = needle.literal.translate(None, dropped)
+        gates[gate] = (*gates.get(gate, ()), needle)
+    return Screen(dropped, tuple(gates.items()))
+
+
+def _folded_needles(prefix: bytes) -> tuple[Needle, ...]:
     upper = prefix.upper()
     return (
         Needle(prefix[::-1], Form.REVERSED, _reversed),

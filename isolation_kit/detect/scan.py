@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
 from isolation_kit.detect.blobs import MIN_RUN, Profile, decodings_of, long_runs, packed_at, profile, unpack
 from isolation_kit.detect.decodings import BRANCHES, CHAIN, UNICODE_BRANCHES, near_escapes, strip_breaks
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
 from isolation_kit.detect.locate import Offsets, locate, locate_plain
-from isolation_kit.detect.surface import Surface, read, search
+from isolation_kit.detect.needles import LETTERS, NO_LETTERS
+from isolation_kit.detect.surface import Surface, hidden, read, search
 
 __all__ = ["Budget", "Form", "Hit", "Pool", "ScanResult", "Tier", "scan"]
 
@@ -81,16 +83,34 @@ class _Work:
 
     def view(self, data: bytes, path: tuple[str, ...], base: int, depth: int, long: int) -> None:
         """Look at one view in all ways; `long`: leave runs of that length to the caller (0: none)."""
-        text = strip_breaks(data)
-        seen = self.surface(data, text, path, base, _NO_COUNTS)
+        pool = self.pool
+        text = strip_breaks(data) if b"\\" in data else data
+        low = text.translate(LETTERS, NO_LETTERS)
+        heads = low.count(pool.head)
+        loose = heads > 0 and heads != self.whole(data, path, base)
+        if loose or hidden(data, text, low, pool):
+            self.surface(data, text, path, base, _NO_COUNTS)
         self.blobs(text, path, base, depth, most=long)
         if not data.isascii():
             self.packed(data, path, base, depth)
-        near = near_escapes(data)
+        near = near_escapes(data, pool.head, loose)
         if near is not None:
-            if near is not data:
-                seen = search(near, strip_breaks(near), self.pool)
+            seen = search(near, strip_breaks(near), pool)
             self.unescape(near, path, base, depth, _counts(seen, _NO_COUNTS))
+
+    def whole(self, data: bytes, path: tuple[str, ...], base: int) -> int:
+        """Report the tokens that a view spells exactly, and return how often it does."""
+        tokens, found, head = self.pool.tokens, self.found, self.pool.head
+        form = ">".join(path) if path else _VERBATIM
+        count, at = 0, data.find(head)
+        while at >= 0:
+            token = tokens.get(data[at : at + TOKEN_LENGTH])
+            if token is not None:
+                count += 1
+                if (token, form) not in found:
+                    found[token, form] = Hit(token, form, _CONFIRMED, base if path else base + at)
+            at = data.find(head, at + 1)
+        return count
 
     def surface(self, data: bytes, text: bytes, path: tuple[str, ...], base: int, carried: Counts) -> Surface:
         """Report the tokens of one view that the view before it did not hold as often."""
@@ -101,7 +121,9 @@ class _Work:
                 continue
             at = data.find(token.encode())
             if at >= 0:
-                self.report_whole(token, path, base if path else base + at)
+                self.report(
+                    Match(token, TOKEN_LENGTH, _CONFIRMED), _VERBATIM, path, base if path else base + at
+                )
             if at < 0 or (len(places) > 1 and len(places) > data.count(token.encode())):
                 offsets = offsets or Offsets(data)
                 for match, form, at in locate_plain(data, offsets, token, places):
@@ -212,12 +234,6 @@ class _Work:
             return False
         self.decoded_left -= size
         return True
-
-    def report_whole(self, token: str, path: tuple[str, ...], offset: int) -> None:
-        """Keep a token that a view spells exactly."""
-        form = ">".join(path) if path else _VERBATIM
-        if (token, form) not in self.found:
-            self.found[token, form] = Hit(token, form, _CONFIRMED, offset)
 
     def report(self, match: Match, form: str, path: tuple[str, ...], offset: int) -> None:
         """Keep the first hit of this token in this form; a whole token beats its own fragment."""

@@ -7,12 +7,9 @@ from typing import NamedTuple
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
 from isolation_kit.detect.forms import Form
-from isolation_kit.detect.needles import Needle
+from isolation_kit.detect.needles import LETTERS, NO_LETTERS, Needle
 
-__all__ = ["LETTERS", "NO_LETTERS", "Sighting", "Surface", "read", "search"]
-
-NO_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isascii() or not chr(byte).isalnum())
-LETTERS = bytes(range(256)).lower()
+__all__ = ["Sighting", "Surface", "hidden", "read", "search"]
 
 
 class Sighting(NamedTuple):
@@ -45,10 +42,18 @@ def search(data: bytes, text: bytes, pool: Pool) -> Surface:
     """
     low = text.translate(LETTERS, NO_LETTERS)
     plain, others = _plain(low, pool) if pool.head in low else _NOTHING
+    return Surface(plain, others + hidden(data, text, low, pool))
+
+
+def hidden(data: bytes, text: bytes, low: bytes, pool: Pool) -> list[Sighting]:
+    """All that is not spelled plainly; `low` is `text` folded, see `search` for the others."""
     found: list[Sighting] = []
-    for needle in pool.folded_needles:
-        if needle[0] in low:
-            found += read(needle, low, pool)
+    for dropped, gates in pool.screens:
+        view = low.translate(None, dropped) if dropped else low
+        for literal, needles in gates:
+            if literal in view:
+                for needle in needles:
+                    found += read(needle, low, pool)
     for needle in pool.case_needles:
         # The literal is in lower case, to be searched in the same view; its reader needs the capitals.
         if needle[0] in low:
@@ -56,7 +61,7 @@ def search(data: bytes, text: bytes, pool: Pool) -> Surface:
     for needle in pool.raw_needles:
         if needle[0] in data:
             found += read(needle, data, pool, raw=True)
-    return Surface(plain, others + found) if found else Surface(plain, others)
+    return found
 
 
 def _plain(low: bytes, pool: Pool) -> Surface:
