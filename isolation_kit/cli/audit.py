@@ -32,9 +32,11 @@ def init(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Write a configuration and an example target."""
     from isolation_kit.cli.scaffold import init as write
 
-    for path in write(Path(arguments.folder)):
+    written = write(Path(arguments.folder))
+    for path in written:
         print(f"wrote {path}")
-    print("next: isolation-kit run, or pytest --isolation")
+    here = Path(arguments.folder).resolve() == Path.cwd()
+    print(f"next: {'' if here else f'cd {arguments.folder}, then '}isolation-kit run, or pytest --isolation")
     return 0
 
 

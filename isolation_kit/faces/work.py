@@ -58,7 +58,7 @@ class Work:
         """What the item found; where the kit itself fails, what it had found until then."""
         case = self.project.case
         try:
-            return campaign.run(item) if case is None else replayed(campaign, item, case)
+            return campaign.run(item) if case is None else replayed(item, case, campaign.replay(case))
         except IsolationKitError as error:
             why = str(error)
         except Exception as error:
@@ -95,9 +95,8 @@ class Work:
         self.close()
 
 
-def replayed(campaign: Campaign, item: Item, scenario: Scenario) -> ItemOutcome:
-    """The outcome of an item that replays one stored case under every oracle."""
-    case = campaign.replay(scenario)
+def replayed(item: Item, scenario: Scenario, case: CaseOutcome) -> ItemOutcome:
+    """The outcome of an item that is one stored case, judged under every oracle."""
     tally = Tally()
     tally.add(case)
     return ItemOutcome(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -139,8 +138,8 @@ class Session:
     def run(self, item: Item) -> Done:
         """Run one item in this process."""
         if self._work is None:
-            worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-            self._work = Work(self.project, worker)
+            worker = getattr(self._config, "workerinput", {"workerid": "main"})
+            self._work = Work(self.project, worker["workerid"])
         return self._work.run(item)
 
     @pytest.hookimpl(wrapper=True)

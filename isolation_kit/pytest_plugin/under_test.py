@@ -52,8 +52,9 @@ class TargetUnderTest:
     def run(self, scenario: Scenario) -> CaseOutcome:
         """Judge one case under every oracle."""
         item = Item(len(self.outcomes), self._name, f"case-{len(self.outcomes)}")
-        self.outcomes.append(replayed(self._campaign, item, scenario))
-        return self._campaign.replay(scenario)
+        case = self._campaign.replay(scenario)
+        self.outcomes.append(replayed(item, scenario, case))
+        return case
 
     def sweep(self) -> ItemOutcome:
         """Plant every slot once, reach every child once under each temperament."""

@@ -57,6 +57,31 @@ def test_isolation_target_with_the_users_fixture(inner, pytester: pytest.Pyteste
     )
 
 
+def test_isolation_target_runs_cases_and_families(inner, pytester: pytest.Pytester):
+    """Single cases, the sweep and a family, all judged together."""
+    pytester.makepyfile(
+        """
+        from isolation_kit import Answer, Delegate, Scenario, TurnPlan
+        from isolation_kit.targets.reference import reference_task
+
+        def test_reference(isolation_target):
+            task = "look up {{canary:task.goal/0/-1/0/0}}"
+            answer = Answer("it is {{canary:child.answer/0/-1/0/0}}")
+            turn = TurnPlan(0, "my bill, please", (Delegate(0, task, (answer,)), Answer("done")))
+            under_test = isolation_target(reference_task)
+            assert under_test.run(Scenario("mine", "one", 7, (turn,))).verdict == "PASS"
+            assert under_test.sweep().unreached == ()
+            assert under_test.census("cross-user").tally.n == 3
+            under_test.assert_isolated()
+            assert [outcome.tally.n for outcome in under_test.outcomes][::2] == [1, 3]
+        """
+    )
+    (pytester.path / "isolation.toml").write_text(
+        '[run]\ncases = 3\n[[target]]\nname = "a"\nfactory = "b:c"\n'
+    )
+    inner().assert_outcomes(passed=1)
+
+
 PROBE = """
     import asyncio
     import pytest
