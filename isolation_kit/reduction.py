@@ -29,6 +29,9 @@ from isolation_kit.scenario import (
 __all__ = ["reduce"]
 
 
+_FIELD = "field."
+
+
 def reduce(
     scenario: Scenario, still_leaks: Callable[[Scenario], bool], budget: int = 500, slot: str = ""
 ) -> tuple[Scenario, int]:
@@ -37,7 +40,7 @@ def reduce(
     Args:
         still_leaks: runs the finding's witness on a candidate.
         budget: the most candidates that may be tried.
-        slot: what leaks; a case that plants nothing else is tried first.
+        slot: what leaks, a slot or `field.<name>`; a case with nothing else in it is tried first.
     """
     tried: set[str] = {scenario.digest()}
     spent = 0
@@ -70,7 +73,7 @@ def _focused(scenario: Scenario, slot: str) -> Scenario:
         return " ".join(place.placeholder for place in places_in(value) if place.slot == slot)
 
     def acts(old: tuple[Act, ...]) -> tuple[Act, ...]:
-        return tuple(kept for act in old if (kept := _focused_act(act, text, acts)) is not None)
+        return tuple(kept for act in old if (kept := _focused_act(act, slot, text, acts)) is not None)
 
     return replace(
         scenario,
@@ -79,12 +82,14 @@ def _focused(scenario: Scenario, slot: str) -> Scenario:
 
 
 def _focused_act(
-    act: Act, text: Callable[[str], str], acts: Callable[[tuple[Act, ...]], tuple[Act, ...]]
+    act: Act, slot: str, text: Callable[[str], str], acts: Callable[[tuple[Act, ...]], tuple[Act, ...]]
 ) -> Act | None:
     match act:
         case Say(value) | Answer(value):
             return replace(act, text=text(value)) if text(value) else None
         case UseTool(_, query, reply):
+            if slot.startswith(_FIELD):
+                return replace(act, query="")
             if not text(query) and not text(reply):
                 return None
             return replace(act, query=text(query), reply=reply if text(reply) else "{}")
@@ -245,8 +250,11 @@ def _shorter(text: str) -> Iterator[str]:
             yield fill(text, lambda place, gone=skipped: "" if place == gone else place.placeholder)  # type: ignore[misc]
     if places:
         yield fill(text, lambda _: "")
-    if len(text) > 80 and not places:
-        yield text[: len(text) // 2]
+    parts = text.split() if places else list(text)
+    if len(parts) > 3:
+        glue = " " if places else ""
+        yield glue.join(parts[: len(parts) // 2])
+        yield glue.join(parts[len(parts) // 2 :])
 
 
 def _shorter_reply(text: str) -> Iterator[str]:
@@ -268,12 +276,19 @@ def _shorter_reply(text: str) -> Iterator[str]:
 
 def _smaller(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
+        if len(value) > 3:
+            entries = list(value.items())
+            yield dict(entries[: len(entries) // 2])
+            yield dict(entries[len(entries) // 2 :])
         for key in value:
             yield {name: item for name, item in value.items() if name != key}
         for key, item in value.items():
             for inner in _smaller(item):
                 yield {**value, key: inner}
     elif isinstance(value, list):
+        if len(value) > 3:
+            yield value[: len(value) // 2]
+            yield value[len(value) // 2 :]
         for index in range(len(value)):
             yield [*value[:index], *value[index + 1 :]]
         for index, item in enumerate(value):
