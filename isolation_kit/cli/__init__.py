@@ -5,6 +5,7 @@ Exit codes: 0 pass, 1 leak or loss, 2 usage or configuration, 3 error of kit or 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -29,6 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(f"isolation-kit: {error}", _ERROR)
     except KeyboardInterrupt:
         return _say("isolation-kit: interrupted before anything was found", _INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output is gone, for example `| head`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (closed by the interpreter at its end)
+        return _ERROR
     except SystemExit as end:  # argparse: --help is 0, a wrong option 2
         return end.code if isinstance(end.code, int) else _USAGE
     except Exception as error:

@@ -55,12 +55,13 @@ def _text(
     (row,) = report["items"]
     if verdict is Verdict.PASS:
         return f"{verdict}: {row['cases']} cases"
-    lines = (
-        _leaks(project, report, row, verdict, gate)
-        if verdict in (Verdict.LEAK, Verdict.LOSS)
-        else [f"{verdict}: {_ABOUT[verdict]} ({row['cases']} of {row['requested']} cases ran)"]
-    )
-    lines += [f"  {reason}" for reason in row["reasons"]]
+    reasons = [reason.removeprefix("error: ") for reason in row["reasons"]]
+    if verdict in (Verdict.LEAK, Verdict.LOSS):
+        lines = [*_leaks(project, report, row, verdict, gate), *(f"  {reason}" for reason in reasons)]
+    else:
+        # The first reason stands in front: it is all that a one-line summary shows.
+        first, *rest = reasons or ["no reason was given"]
+        lines = [f"{verdict}: {first}", *(f"  {reason}" for reason in rest), f"  {_ABOUT[verdict]}"]
     if row["cut"]:
         lines.append(f"  {row['cut']}")
     if project.case is None and project.items:
@@ -69,8 +70,8 @@ def _text(
 
 
 _ABOUT = {
-    Verdict.ERROR: "the target or the kit failed, so nothing is proved",
-    Verdict.INCONCLUSIVE: "the run proves nothing here, which is never a pass",
+    Verdict.ERROR: "an error proves nothing: correct the target, or report a fault of the kit",
+    Verdict.INCONCLUSIVE: "a run that proves nothing is no pass",
 }
 
 
