@@ -80,9 +80,13 @@ def _runs(text: bytes, marks: bytes, run: bytes) -> list[tuple[int, bytes]]:
     return out
 
 
-def packed_at(data: bytes) -> Iterator[int]:
+def packed_at(data: bytes) -> list[int]:
     """Where a compressed stream may begin."""
-    return (match.start() for match in _MAGIC.finditer(data))
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return [match.start() for match in _MAGIC.finditer(data)]
+    return []  # no compressed stream is UTF-8
 
 
 def unpack(data: bytes | memoryview, limit: int) -> Blob | None:

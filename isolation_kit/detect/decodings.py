@@ -35,17 +35,21 @@ _DENSE = 24  # three quoted-printable escapes within so many bytes are no accide
 _REACH = 24  # bytes before an escape that may be separators
 # The UTF-8 of scripts and blocks that hold look-alikes of ASCII letters and digits. CJK text has none, but
 # its full-width punctuation lies beside some.
-_LOOKALIKE = re.compile(
-    rb"[\xc3-\xd6\xe1\xf3]|\xc2[\xaa\xb2\xb3\xb9\xba\xbc-\xbe]"
-    rb"|\xe0(?:[\xa5\xa7\xa9\xab\xaf][\xa6-\xaf]|[\xb9\xbb][\x90-\x99])"
-    rb"|\xe2(?:[\x81\x82\x84\x85\x91-\x93\xb1-\xb3]|\x88\xa8)|\xe3[\x88-\x8f]|\xea[\x9c-\xad]"
-    rb"|\xef(?:\xac[\x80-\x86]|\xbc[\x90-\x99\xa1-\xba]|\xbd[\x81-\x9a])|\xf0(?:\x9d|\x9f[\x84\x85\x87\xaf])"
-)
-# Everything but the first bytes above: ASCII, the inner bytes of characters, and most of CJK.
-_LEADS = frozenset(b"\xe0\xe1\xe2\xe3\xea\xef\xf0\xf3") | frozenset(range(0xC2, 0xD7))
-_PLAIN_BYTES = bytes(byte for byte in range(256) if byte not in _LEADS)
+_LOOKALIKE_BLOCKS = {
+    0xC2: rb"[\xaa\xb2\xb3\xb9\xba\xbc-\xbe]",
+    0xE0: rb"(?:[\xa5\xa7\xa9\xab\xaf][\xa6-\xaf]|[\xb9\xbb][\x90-\x99])",
+    0xE2: rb"(?:[\x81\x82\x84\x85\x91-\x93\xb1-\xb3]|\x88\xa8)",
+    0xE3: rb"[\x88-\x8f]",
+    0xEA: rb"[\x9c-\xad]",
+    0xEF: rb"(?:\xac[\x80-\x86]|\xbc[\x90-\x99\xa1-\xba]|\xbd[\x81-\x9a]|\xb8[\x80-\x8f]\xef\xb8)",
+    0xF0: rb"(?:\x9d|\x9f[\x84\x85\x87\xaf])",
+    **dict.fromkeys((*range(0xC3, 0xD7), 0xE1, 0xF3), b""),
+}
+_LOOKALIKE_PARTS = {lead: re.compile(b"\\x%02x" % lead + block) for lead, block in _LOOKALIKE_BLOCKS.items()}
+_LOOKALIKE = re.compile(b"|".join(part.pattern for part in _LOOKALIKE_PARTS.values()))
+# ASCII, the inner bytes of characters, and most of CJK.
+_PLAIN_BYTES = bytes(byte for byte in range(256) if byte not in _LOOKALIKE_BLOCKS)
 _SELECTORS = re.compile(rb"(?:\xef\xb8[\x80-\x8f]|\xf3\xa0[\x84-\x87][\x80-\xbf]){12,}")
-_UNICODE = re.compile(_LOOKALIKE.pattern + rb"|\xef\xb8[\x80-\x8f]\xef\xb8")
 # Each escape with a literal that settles most texts at the speed of memchr.
 _GATES = (
     (b"\\", re.compile(rb"\\[uUx/0-7]")),
@@ -108,7 +112,7 @@ def quoted_unescape(data: bytes) -> bytes | None:
 
 def fold_letters(data: bytes) -> bytes | None:
     """Turn look-alikes of other scripts, full-width and mathematical letters into ASCII."""
-    if not _LOOKALIKE.search(data):
+    if not _looks_alike(data):
         return None
     text = _MARKS.sub("", unicodedata.normalize("NFKD", data.decode("utf-8", "replace")))
     # Look-alikes are rare: a search for them is much faster than a translation of every character.
@@ -145,14 +149,19 @@ def near_escapes(data: bytes, head: bytes, loose: bool) -> bytes | None:
                 return data
         if b"=" in data and _quoted_spots(data, head, loose):
             return data
-        unicode = not data.isascii() and data.translate(None, _PLAIN_BYTES) and _UNICODE.search(data)
-        return data if unicode else None
+        return None if data.isascii() or not _looks_alike(data) else data
     spots = [match.start() for gate, pattern in _GATES if gate in data for match in pattern.finditer(data)]
     if b"=" in data:
         spots += _quoted_spots(data, head, loose)
-    if not data.isascii() and data.translate(None, _PLAIN_BYTES):
-        spots += [match.start() for match in _UNICODE.finditer(data)]
+    if not data.isascii() and _looks_alike(data):
+        spots += [match.start() for match in _LOOKALIKE.finditer(data)]
     return _slices(data, sorted(spots)) if spots else None
+
+
+def _looks_alike(data: bytes) -> bool:
+    # A pattern that starts with its only first byte is searched at the speed of memchr.
+    leads = set(data.translate(None, _PLAIN_BYTES))
+    return any(_LOOKALIKE_PARTS[lead].search(data) for lead in leads)
 
 
 def _quoted_spots(data: bytes, head: bytes, loose: bool) -> list[int]:
