@@ -50,7 +50,7 @@ def fixtures(corpora: Path) -> Mapping[str, Any]:
 
 
 def planted(reply: str) -> str | None:
-    """A tool's reply with a canary in a field before its own (replies are cut at the end); None for what is no JSON object."""
+    """A reply with a canary before its fields (a long one is cut at the end); None for what is no object."""
     try:
         value = json.loads(reply)
     except ValueError:
