@@ -12,7 +12,14 @@ from typing import NamedTuple
 
 from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
 from isolation_kit.detect.forms import Tier
-from isolation_kit.detect.needles import Needle, Screen, case_needles, raw_needles, run_needles, screens
+from isolation_kit.detect.needles import (
+    Needle,
+    case_needles,
+    cipher_needles,
+    code_needles,
+    raw_needles,
+    run_needles,
+)
 from isolation_kit.errors import UsageError
 
 __all__ = ["COMMON_DIGESTS", "DIGESTS", "Match", "Pool"]
@@ -61,11 +68,13 @@ class Pool:
         "_heads",
         "_order",
         "case_needles",
+        "cipher_drops",
+        "cipher_needles",
+        "code_needles",
         "head",
         "prefix",
         "raw_needles",
         "run_needles",
-        "screens",
         "tokens",
     )
 
@@ -83,7 +92,10 @@ class Pool:
             )
         self.prefix = prefix
         self.head = head = prefix.encode()
-        self.screens: tuple[Screen, ...] = screens(head)
+        self.cipher_needles: tuple[Needle, ...] = cipher_needles(head)
+        letters = b"".join(needle.literal for needle in self.cipher_needles)
+        self.cipher_drops = bytes(byte for byte in range(256) if byte not in letters)
+        self.code_needles: tuple[Needle, ...] = code_needles(head)
         self.case_needles: tuple[Needle, ...] = case_needles(head)
         self.raw_needles: tuple[Needle, ...] = raw_needles(head)
         self.run_needles: tuple[Needle, ...] = run_needles(head)

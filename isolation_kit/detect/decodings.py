@@ -24,7 +24,8 @@ Decoder = Callable[[bytes], bytes | None]
 # letters (quotes, line breaks) is left alone, for there are many of those. The look-behind starts each run
 # of backslashes once.
 _JSON = re.compile(
-    rb"\\(?<!\\\\)\\*+(?:(u[dD][89abAB][0-9a-fA-F]{2})\\++(u[dD][c-fC-F][0-9a-fA-F]{2})|[uU]([0-9a-fA-F]{8}|[0-9a-fA-F]{4})"
+    rb"\\(?<!\\\\)\\*+(?:(u[dD][89abAB][0-9a-fA-F]{2})\\++(u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}|[0-9a-fA-F]{4})"
     rb"|[ux]\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([0-7]{3})|/)"
 )
 _OTHER_BREAKS = re.compile(rb"\\[rt\n]")
@@ -78,13 +79,13 @@ def strip_breaks(data: bytes) -> bytes:
 
 
 def _json_character(match: re.Match[bytes]) -> bytes:
-    high, low, four, braces, two, octal = match.groups()
+    high, low, four, eight, braces, two, octal = match.groups()
     if high:
         code = 0x10000 + (int(high[1:], 16) - 0xD800 << 10) + (int(low[1:], 16) - 0xDC00)
     elif octal:
         code = int(octal, 8)
     else:
-        code = int(four or braces or two or b"2f", 16)
+        code = int(four or eight or braces or two or b"2f", 16)
     return chr(code).encode("utf-8", "replace") if code <= 0x10FFFF else b"?"
 
 

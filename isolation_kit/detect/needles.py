@@ -18,15 +18,17 @@ from isolation_kit.detect.forms import Form
 
 __all__ = [
     "BASE85",
+    "CODE_BYTES",
+    "CODE_RUN",
     "LETTERS",
     "NO_LETTERS",
     "Needle",
-    "Screen",
     "case_needles",
+    "cipher_needles",
+    "code_needles",
     "decode85",
     "raw_needles",
     "run_needles",
-    "screens",
 ]
 
 Reader = Callable[[bytes, int], bytes]
@@ -38,16 +40,6 @@ class Needle(NamedTuple):
     literal: bytes
     form: Form
     read: Reader
-
-
-Gate = tuple[bytes, tuple[Needle, ...]]
-
-
-class Screen(NamedTuple):
-    """Needles of the folded view whose characters, without those in `dropped`, hold one of the gates."""
-
-    dropped: bytes
-    gates: tuple[Gate, ...]
 
 
 # A folded view is `data.translate(LETTERS, NO_LETTERS)`.
@@ -66,44 +58,29 @@ BASE85: dict[str, bytes] = {
     "b85": _LETTERS + b"!#$%&()*+-;<=>?@^_`{|}~",
     "z85": _DIGITS + _LOWER + _LOWER.upper() + b".-:+=^!/*?&<>()[]{}@%$#",
 }
+# Hexadecimal, decimal, octal and binary digits, `0x`, `chr` and `char`: at least two for each of the twelve
+# characters that make a fragment.
+CODE_BYTES = b"0123456789abcdefxhr"
+CODE_RUN = 24
 _HEX_PAIRS = re.compile(rb"(?:[0-9a-f]{2})+")
 _BITS = re.compile(rb"(?:[01]{8})+")
 _NUMBERS = re.compile(rb"1[0-9]{2}|[2-9][0-9]")
 _OCTALS = re.compile(rb"1[0-7]{2}|[4-7][0-7]")
 
 
-def screens(prefix: bytes) -> tuple[Screen, ...]:
-    """The needles that survive separators and capitals, each behind a literal in a view that is much shorter.
-
-    Dropping the same characters from a view and from a needle keeps every match, and short views are
-    searched fast.
-    """
-    needles = _folded_needles(prefix)
-    letters = tuple(needle for needle in needles if needle.form in (Form.REVERSED, Form.ROT13, Form.ATBASH))
-    hexes = tuple(needle for needle in needles if needle.form is Form.HEX)
-    numbers = tuple(needle for needle in needles if needle not in letters + hexes)
-    kept = b"".join(needle.literal for needle in letters)
-    return (
-        _screen(letters, bytes(byte for byte in range(256) if byte not in kept)),
-        _screen(hexes, b""),
-        _screen(numbers, bytes(byte for byte in range(256) if byte not in _DIGITS)),
-    )
-
-
-def _screen(needles: tuple[Needle, ...], dropped: bytes) -> Screen:
-    gates: dict[bytes, tuple[Needle, ...]] = {}
-    for needle in needles:
-        gate = needle.literal.translate(None, dropped)
-        gates[gate] = (*gates.get(gate, ()), needle)
-    return Screen(dropped, tuple(gates.items()))
-
-
-def _folded_needles(prefix: bytes) -> tuple[Needle, ...]:
-    upper = prefix.upper()
+def cipher_needles(prefix: bytes) -> tuple[Needle, ...]:
+    """Needles for letters that are swapped or turned round."""
     return (
         Needle(prefix[::-1], Form.REVERSED, _reversed),
         Needle(prefix.translate(_ROT13), Form.ROT13, partial(_shifted, _ROT13)),
         Needle(prefix.translate(_ATBASH), Form.ATBASH, partial(_shifted, _ATBASH)),
+    )
+
+
+def code_needles(prefix: bytes) -> tuple[Needle, ...]:
+    """Needles for lists of character codes; only `CODE_RUN` `CODE_BYTES` in a row can hold a token."""
+    upper = prefix.upper()
+    return (
         Needle(prefix.hex().encode(), Form.HEX, _hex),
         Needle(upper.hex().encode(), Form.HEX, _hex),
         Needle(_listed(prefix, "0x{:02x}"), Form.HEX, _hex_list),

@@ -7,8 +7,6 @@ microsecond on a kilobyte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
 from isolation_kit.detect.blobs import MIN_RUN, Profile, decodings_of, long_runs, packed_at, profile, unpack
@@ -16,17 +14,15 @@ from isolation_kit.detect.decodings import BRANCHES, CHAIN, UNICODE_BRANCHES, ne
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
 from isolation_kit.detect.locate import Offsets, locate, locate_plain
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
-from isolation_kit.detect.surface import Surface, hidden, read, search
+from isolation_kit.detect.surface import Counts, Surface, counts_in, hidden, read, search
 
 __all__ = ["Budget", "Form", "Hit", "Pool", "ScanResult", "Tier", "scan"]
 
 WINDOW = 256 * 1024
 OVERLAP = 4 * 1024
 ROUNDS = 3
-Counts = Mapping[str | Match, int]
 _DEFAULT = Budget()
 _NOTHING = ScanResult()
-_NO_COUNTS: Counts = {}
 _VERBATIM, _CONFIRMED = Form.VERBATIM, Tier.CONFIRMED
 
 
@@ -89,14 +85,14 @@ class _Work:
         heads = low.count(pool.head)
         loose = heads > 0 and heads != self.whole(data, path, base)
         if loose or hidden(data, text, low, pool):
-            self.surface(data, text, path, base, _NO_COUNTS)
+            self.surface(data, text, path, base, {})
         self.blobs(text, path, base, depth, most=long)
         if not data.isascii():
             self.packed(data, path, base, depth)
         near = near_escapes(data, pool.head, loose)
         if near is not None:
             seen = search(near, strip_breaks(near), pool)
-            self.unescape(near, path, base, depth, _counts(seen, _NO_COUNTS))
+            self.unescape(near, path, base, depth, counts_in(seen))
 
     def whole(self, data: bytes, path: tuple[str, ...], base: int) -> int:
         """Report the tokens that a view spells exactly, and return how often it does."""
@@ -129,7 +125,7 @@ class _Work:
                 for match, form, at in locate_plain(data, offsets, token, places):
                     self.report(match, form, path, base if path else base + at)
         if seen.others:
-            counts = _counts(seen, _NO_COUNTS)
+            counts = counts_in(seen)
             news = [item for item in seen.others if counts[item.match] > carried.get(item.match, 0)]
             for match, form, at in locate(data, offsets or Offsets(data), news):
                 self.report(match, form, path, base if path else base + at)
@@ -163,7 +159,7 @@ class _Work:
     def step(self, data: bytes, path: tuple[str, ...], base: int, depth: int, counts: Counts) -> Counts:
         """Look at one un-escaped view, its long runs included."""
         text = strip_breaks(data)
-        counts = _counts(self.surface(data, text, path, base, counts), counts)
+        counts = counts_in(self.surface(data, text, path, base, counts), counts)
         self.blobs(text, path, base, depth)
         return counts
 
@@ -172,7 +168,7 @@ class _Work:
     ) -> None:
         """Decode the long runs of a view and look into what comes out."""
         for start, run in long_runs(text, least or MIN_RUN):
-            if (most and len(run) >= most) or run in self.done:
+            if (most and len(run) >= most) or run in self.done or self.is_token(run):
                 continue
             self.done.add(run)
             known = profile(run)
@@ -181,6 +177,13 @@ class _Work:
                 self.run_tokens(run, known, path, at)
             if known.decodes:
                 self.decode(run, path, at, depth)
+
+    def is_token(self, run: bytes) -> bool:
+        """Whether a run is a whole token, with too little around it to encode anything."""
+        at = run.find(self.pool.head)
+        if at < 0 or at >= MIN_RUN or len(run) - at - TOKEN_LENGTH >= MIN_RUN:
+            return False
+        return run[at : at + TOKEN_LENGTH] in self.pool.tokens
 
     def run_tokens(self, run: bytes, known: Profile, path: tuple[str, ...], at: int) -> None:
         """Find base32 and digests in one run."""
@@ -244,10 +247,3 @@ class _Work:
         key = (match.token, ">".join(steps))
         if key not in self.found:
             self.found[key] = Hit(match.token, key[1], match.tier, offset)
-
-
-def _counts(seen: Surface, carried: Counts) -> Counts:
-    counts: dict[str | Match, int] = {token: len(places) for token, places in seen.plain.items()}
-    for item in seen.others:
-        counts[item.match] = counts.get(item.match, 0) + 1
-    return {key: max(counts.get(key, 0), carried.get(key, 0)) for key in {**counts, **carried}}

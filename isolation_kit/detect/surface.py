@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
 from isolation_kit.detect.forms import Form
-from isolation_kit.detect.needles import LETTERS, NO_LETTERS, Needle
+from isolation_kit.detect.needles import CODE_BYTES, CODE_RUN, LETTERS, NO_LETTERS, Needle
 
-__all__ = ["Sighting", "Surface", "hidden", "read", "search"]
+__all__ = ["Counts", "Sighting", "Surface", "counts_in", "hidden", "read", "search"]
+
+
+Counts = Mapping[str | Match, int]
 
 
 class Sighting(NamedTuple):
@@ -29,6 +33,8 @@ class Surface(NamedTuple):
     others: list[Sighting]
 
 
+_CODE = b"c" * CODE_RUN
+_CODE_MARKS = bytes(99 if byte in CODE_BYTES else 32 for byte in range(256))
 _NOTHING = Surface({}, [])
 
 
@@ -48,12 +54,15 @@ def search(data: bytes, text: bytes, pool: Pool) -> Surface:
 def hidden(data: bytes, text: bytes, low: bytes, pool: Pool) -> list[Sighting]:
     """All that is not spelled plainly; `low` is `text` folded, see `search` for the others."""
     found: list[Sighting] = []
-    for dropped, gates in pool.screens:
-        view = low.translate(None, dropped) if dropped else low
-        for literal, needles in gates:
-            if literal in view:
-                for needle in needles:
-                    found += read(needle, low, pool)
+    # Without the letters that are in none of these needles the view is short and searched fast.
+    short = low.translate(None, pool.cipher_drops)
+    for needle in pool.cipher_needles:
+        if needle[0] in short:
+            found += read(needle, low, pool)
+    if _CODE in low.translate(_CODE_MARKS):
+        for needle in pool.code_needles:
+            if needle[0] in low:
+                found += read(needle, low, pool)
     for needle in pool.case_needles:
         # The literal is in lower case, to be searched in the same view; its reader needs the capitals.
         if needle[0] in low:
@@ -93,3 +102,13 @@ def read(
             out.append(Sighting(match, form, at, len(literal), raw))
         at = view.find(literal, at + 1)
     return out
+
+
+def counts_in(seen: Surface, carried: Counts | None = None) -> Counts:
+    """How often each token or fragment was seen, or before, if that was more often."""
+    counts: dict[str | Match, int] = {token: len(places) for token, places in seen.plain.items()}
+    for item in seen.others:
+        counts[item.match] = counts.get(item.match, 0) + 1
+    for key, count in (carried or {}).items():
+        counts[key] = max(counts.get(key, 0), count)
+    return counts

@@ -79,6 +79,9 @@ RENDERINGS: dict[str, Render] = {
     "accents": lambda t: t.replace("e", "é").replace("a", "å").replace("n", "ñ").replace("c", "ç").encode(),
     "homoglyphs": lambda t: t.translate(_HOMOGLYPHS).encode(),
     "homoglyphs in ASCII JSON": lambda t: json.dumps(t.translate(_HOMOGLYPHS)).encode(),
+    "digits of Devanagari": lambda t: "".join(chr(0x966 + int(c)) if c.isdigit() else c for c in t).encode(),
+    "digits of Thai": lambda t: "".join(chr(0xE50 + int(c)) if c.isdigit() else c for c in t).encode(),
+    "superscripts": lambda t: t.translate(str.maketrans("123", "¹²³")).encode(),
     "tags": lambda t: "".join(chr(0xE0000 + ord(c)) for c in t).encode(),
     "variation selectors": _selectors,
     "utf-16-le": lambda t: t.encode("utf-16-le"),
@@ -114,6 +117,9 @@ RENDERINGS: dict[str, Render] = {
         f"={ord(c):02X}" if i % 2 else c for i, c in enumerate(t)
     ).encode(),
     "soft line breaks": lambda t: "=\n".join(textwrap.wrap(t, 7)).encode(),
+    "base64 in soft line breaks": lambda t: "=\n".join(
+        textwrap.wrap(_b64(gzip.compress(t.encode())).decode(), 20)
+    ).encode(),
     "character codes": lambda t: ", ".join(str(ord(c)) for c in t).encode(),
     "character codes of capitals": lambda t: ",".join(str(ord(c)) for c in t.upper()).encode(),
     "fromCharCode": lambda t: f"String.fromCharCode({','.join(str(ord(c)) for c in t)})".encode(),

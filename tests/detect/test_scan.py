@@ -63,6 +63,36 @@ def test_a_verbatim_token_has_no_second_form_only_because_its_text_is_unescaped(
     assert {hit.form for hit in scan(both.encode(), pool_of()).hits} == {"verbatim", "json-escape"}
 
 
+@pytest.mark.parametrize("pattern", ["={:02X}", "%{:02x}", "\\u{:04x}", "\\x{:02x}", "&#{};"])
+@pytest.mark.parametrize("before", ["", "x=10, digest=41, ", "id: "], ids=["bare", "parameters", "text"])
+def test_one_escaped_character_hides_nothing(pattern: str, before: str) -> None:
+    """Whichever character of a token is escaped, the token is found, and a foreign one is not."""
+    foreign = Mint(7).mint("other", Place("parent.state")).token
+    for at in range(len(TOKEN)):
+        for token, expected in ((TOKEN, {TOKEN}), (foreign, set())):
+            text = f"{before}{token[:at]}{pattern.format(ord(token[at]))}{token[at + 1 :]} ok"
+            assert {hit.token for hit in scan(text.encode(), pool_of()).hits} == expected
+
+
+@pytest.mark.parametrize("gap", ["=20", "=E2=80=8B", "%20", "\\u200b", "\\n", "&#8203;", "=\n"])
+def test_one_escaped_gap_hides_nothing(gap: str) -> None:
+    """Wherever one escaped space or invisible character is put into a token, the token is found."""
+    for at in range(1, len(TOKEN)):
+        text = f"m=1, {TOKEN[:at]}{gap}{TOKEN[at:]} ok".encode()
+        assert {hit.token for hit in scan(text, pool_of()).hits} == {TOKEN}
+
+
+def test_a_whole_token_does_not_hide_its_other_forms() -> None:
+    """A token spelled out and also separated, reversed and in base64 has all four forms."""
+    text = f"{TOKEN} {'-'.join(TOKEN)} {TOKEN[::-1]} {base64.b64encode(TOKEN.encode()).decode()}"
+    assert {hit.form for hit in scan(text.encode(), pool_of()).hits} == {
+        Form.VERBATIM,
+        Form.SEPARATED,
+        Form.REVERSED,
+        Form.BASE64,
+    }
+
+
 @pytest.mark.parametrize(
     ("length", "tiers"),
     [(11, []), (12, ["suspect"]), (13, ["suspect"]), (14, ["confirmed"]), (19, ["confirmed"])],
@@ -162,6 +192,9 @@ def test_what_the_budget_leaves_unread_is_counted() -> None:
 HOSTILE = {
     "percent": b"%25" * 350_000,
     "backslashes": b"\\" * (1 << 20),
+    "broken escapes": (b"\\" * 1500 + b"q\\u0041") * 690,
+    "deep line breaks": (b"\\" * 255 + b"n") * 4096,
+    "equals of parameters": b"id=41&m=7a" * 104_857,
     "escapes": b"\\u0041" * 174_000,
     "ampersands": b"&amp;" * 209_000,
     "equals": b"=3D" * 349_000,
