@@ -143,6 +143,10 @@ class Campaign:
         )
         return outcome, base
 
+    def hears_logs(self) -> bool:
+        """True if the log tap passes the stage's own line."""
+        return bool(self.abandoned) or self._runner.probe_log(next(sweep(self.declaration)))
+
     @property
     def abandoned(self) -> str:
         """Why the target is not run any more, or ""."""
@@ -179,8 +183,10 @@ class _ItemRun:
             for child in declaration.children
             if child not in reached and child not in self.plan.untested
         )
-        blind = tuple(sorted(str(tap) for tap in declaration.taps if str(tap) not in tapped))
-        return replace(self.outcome(number), unreached=unreached, not_tapped=blind)
+        blind = {str(tap) for tap in declaration.taps if str(tap) not in tapped}
+        if not self.campaign.hears_logs():
+            blind.add("log")
+        return replace(self.outcome(number), unreached=unreached, not_tapped=tuple(sorted(blind)))
 
     def census(self) -> ItemOutcome:
         family = _FAMILIES.get(self.item.family)

@@ -18,7 +18,7 @@ from isolation_kit.report.clean import Scrub
 from isolation_kit.report.coverage import coverage_rows
 from isolation_kit.report.document import SCHEMA
 from isolation_kit.report.facts import Facts
-from isolation_kit.report.filters import filter_rules, pollution_block
+from isolation_kit.report.filters import allow_lists, filter_rules, pollution_block
 from isolation_kit.report.gather import gather
 from isolation_kit.report.grouping import group_causes
 from isolation_kit.report.restore import restore, tallies_block
@@ -86,6 +86,7 @@ def derive(facts: Facts) -> dict[str, Any]:
         "coverage": coverage,
         "pollution": pollution_block(facts),
         "filters": filter_rules(facts, rows),
+        "allow_lists": allow_lists(facts, rows),
         "scope": scope_block(facts, rows, coverage),
         "policy": _policy_block(facts, rows, strict, declared),
         "targets": _target_rows(facts),
@@ -145,6 +146,7 @@ def _target_rows(facts: Facts) -> list[dict[str, Any]]:
             "tools": sorted(target.tools),
             "taps": sorted(target.taps),
             "open_noise": sorted(target.open_noise),
+            "declared": [{"tool": tool, "fields": list(names)} for tool, names in sorted(target.declared)],
         }
         for name, target in facts.targets.items()
     ]

@@ -68,6 +68,7 @@ class TargetFacts:
     tools: frozenset[str] = frozenset()
     taps: frozenset[str] = frozenset()
     open_noise: frozenset[str] = frozenset()
+    declared: frozenset[tuple[str, tuple[str, ...]]] = frozenset()
 
     def add(self, other: TargetFacts) -> TargetFacts:
         """The same target of two runs, which may have changed between them."""
@@ -77,6 +78,7 @@ class TargetFacts:
             self.tools | other.tools,
             self.taps | other.taps,
             self.open_noise & other.open_noise,
+            self.declared | other.declared,
         )
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from isolation_kit.report.facts import Facts
 from isolation_kit.report.gather import FIELD
+from isolation_kit.scenario import Slot
 
-__all__ = ["filter_rules", "pollution_block"]
+__all__ = ["allow_lists", "filter_rules", "pollution_block"]
 
 _TOP = 3
 _FIELDS = 8
@@ -73,6 +74,29 @@ def filter_rules(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> list[dict[s
     return out
 
 
+def allow_lists(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each tool whose reply reached a child with more than it declares: what it declares, as a rule."""
+    leaking = {
+        (row["target"], tool)
+        for row in rows
+        if row["kind"] == "LEAK" and not row["allowed_by"] and row["structural"]["count"]
+        for tool in row["source_tools"]
+        if row["what"].startswith(FIELD) or row["what"] == Slot.CHILD_TOOL_NOISE
+    }
+    return [
+        {
+            "target": name,
+            "tool": tool,
+            "fields": list(fields),
+            "rule": f"[[filter]]\ntool = {_quoted(tool)}\nfield = [{', '.join(map(_quoted, fields))}]\n"
+            'action = "keep"\nreason = "the fields that the tool declares"',
+        }
+        for name, target in sorted(facts.targets.items())
+        for tool, fields in sorted(target.declared)
+        if (name, tool) in leaking
+    ]
+
+
 def _occurrences(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
     """Cases and POLLUTION_DETECTED events by slot or field; allowed and lost data are no pollution."""
     out: Counter[str] = Counter()
@@ -93,9 +117,13 @@ def _leaf(what: str) -> str:
 
 
 def _own_rule(fields: Sequence[str]) -> str:
-    # A JSON string without escapes above U+FFFF is a TOML basic string too.
-    names = ", ".join(json.dumps(field, ensure_ascii=False) for field in fields)
+    names = ", ".join(map(_quoted, fields))
     return f'[[filter]]\nfield = [{names}]\naction = "drop"\nreason = "no contract declares it"'
+
+
+def _quoted(text: str) -> str:
+    # A JSON string without escapes above U+FFFF is a TOML basic string too.
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _class_of(facts: Facts) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -99,7 +99,22 @@ def _target(declaration: Declaration, scrub: Scrub) -> TargetFacts:
         tools=frozenset(scrub(tool.name) for _, agent in agents for tool in agent.tools),
         taps=frozenset(str(tap) for tap in declaration.taps),
         open_noise=frozenset(scrub(name) for name, agent in agents if not agent.declares_fields),
+        declared=frozenset(
+            (scrub(tool.name), tuple(sorted({scrub(name) for name in _field_names(tool.fields)})))
+            for _, agent in agents
+            for tool in agent.tools
+            if tool.fields is not None
+        ),
     )
+
+
+def _field_names(schema: Any) -> Iterator[str]:
+    """Every property that a schema declares, at any depth."""
+    if isinstance(schema, Mapping):
+        for name, inner in schema.get("properties", {}).items():
+            yield str(name)
+            yield from _field_names(inner)
+        yield from _field_names(schema.get("items"))
 
 
 def _entry(entry: Allow, policy: Policy, scrub: Scrub) -> dict[str, Any]:

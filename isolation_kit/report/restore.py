@@ -63,6 +63,7 @@ def _target(row: Document) -> TargetFacts:
         tools=frozenset(row["tools"]),
         taps=frozenset(row["taps"]),
         open_noise=frozenset(row["open_noise"]),
+        declared=frozenset((entry["tool"], tuple(entry["fields"])) for entry in row["declared"]),
     )
 
 

@@ -119,6 +119,9 @@ def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> lis
         title = f"{entry['rank']}. {entry['title']['en']} {entry['share_words']}"
         fields = ", ".join(entry["fields"])
         lines.append(f"  filter {title}" + (f": {fields}" if fields else ""))
+    lines += [
+        f"  allow-list for {entry['tool']}: {', '.join(entry['fields'])}" for entry in page["allow_lists"]
+    ]
     if page["policy"]["entries"]:
         lines.append("POLICY  " + page["policy"]["text"])
     stale = [entry for entry in page["policy"]["entries"] if entry["expired"] or not entry["used"]]

@@ -50,6 +50,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "audited": [_item(item) for item in report["items"]],
         "pollution": _pollution(report["pollution"]),
         "filters": [_filter(entry, classes) for entry in report["filters"]],
+        "allow_lists": report["allow_lists"],
         "policy": _policy(report["policy"]),
         "says": report["scope"]["says"],
         "run": _run(report),

@@ -119,7 +119,8 @@ class _Watch:
         """The guard of the calling thread."""
         thread = threading.current_thread()
         owner = self.owners.get(thread)
-        return owner or next((guard for guard in self.active if guard.bore(thread)), None)
+        # The newest first: an abandoned case keeps its guard, and every later thread is younger than it.
+        return owner or next((guard for guard in reversed(self.active) if guard.bore(thread)), None)
 
 
 @cache

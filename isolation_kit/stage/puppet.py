@@ -99,7 +99,8 @@ class Puppet:
     ) -> tuple[ModelReply, bool]:
         """The next reply of `call.agent` and whether it was its answer (the queue's end).
 
-        Texts beside the act (`Say`) go into the same message. An exhausted queue answers.
+        Texts beside a tool call (`Say`) go into its message; before an answer they are left out, for there
+        they would be part of the answer. An exhausted queue answers.
         """
         echo = _all_text(call) if temperament is Temperament.PARROT else ""
         filled = partial(self._fill, agent=call.agent, instance=instance)
@@ -107,14 +108,14 @@ class Puppet:
         while queue:
             act = queue.popleft()
             if isinstance(act, Say):
-                said.append(filled(act.text))
+                said.append(act.text)
             elif isinstance(act, Answer):
-                return ModelReply(_join(*said, filled(act.text), echo)), True
+                return ModelReply(_join(filled(act.text), echo)), True
             else:
                 uses = self._act(call, act, echo, replies, filled)
                 if uses is not None:
-                    return ModelReply(_join(*said, echo), (uses,)), False
-        return ModelReply(_join(*said, _EXHAUSTED, echo)), True
+                    return ModelReply(_join(*map(filled, said), echo), (uses,)), False
+        return ModelReply(_join(_EXHAUSTED, echo)), True
 
     def _act(
         self,

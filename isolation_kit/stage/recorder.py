@@ -80,13 +80,14 @@ class Ledger:
         """Every hit in `data`; `earlier` is what the same recipient got before on the same channel.
 
         A request repeats the messages of the one before it, so only what follows is scanned again, with an
-        overlap. Bytes seen before are not scanned again: canaries minted since cannot be in them.
+        overlap; a text that merely grows is read whole, for an encoded part of it may just have begun.
+        Bytes seen before are not scanned again: canaries minted since cannot be in them.
         """
         known = self._scanned.get(data)
         if known is not None:
             return known
         start = 0
-        if earlier is not None and len(earlier.data) > _OVERLAP and data.startswith(earlier.data[:-2]):
+        if earlier is not None and len(earlier.data) > _OVERLAP and _continues(data, earlier.data):
             start = len(earlier.data) - 2 - _OVERLAP
         result = scan(data[start:] if start else data, self.pool)
         known = _Scanned(data, result.hits, result.unscanned)
@@ -108,6 +109,12 @@ class Ledger:
             _, old = self._by_case.popitem(last=False)
             for canary in old.values():
                 self._owners.pop(canary.token, None)
+
+
+def _continues(data: bytes, earlier: bytes) -> bool:
+    """True if `data` is the JSON list of `earlier` with more items."""
+    end = len(earlier) - 2
+    return earlier.endswith(b"]}") and data[end : end + 1] == b"," and data.startswith(earlier[:-2])
 
 
 @dataclass(slots=True)

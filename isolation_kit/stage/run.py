@@ -192,9 +192,30 @@ async def _turn(case: Case, say: Say, index: int) -> bool:
 async def _call(say: Say, turn: Turn) -> Any:
     if inspect.iscoroutinefunction(say):
         return await say(turn)
-    context = contextvars.copy_context()
-    answer = await asyncio.get_running_loop().run_in_executor(None, context.run, say, turn)
+    answer = await _in_thread(say, turn)
     return await answer if inspect.isawaitable(answer) else answer
+
+
+def _in_thread(say: Say, turn: Turn) -> asyncio.Future[Any]:
+    """Run a sync `say` in a daemon thread of its own: one that hangs must not keep the interpreter alive."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(set_it: Callable[[Any], None], value: Any) -> None:
+        if not future.done():
+            set_it(value)
+
+    def work() -> None:
+        try:
+            outcome = (future.set_result, context.run(say, turn))
+        except BaseException as error:
+            outcome = (future.set_exception, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=work, name="isolation-turn", daemon=True).start()
+    return future
 
 
 @contextlib.asynccontextmanager

@@ -66,7 +66,7 @@ def test_denied_exposure_counts() -> None:
         ({"more": {"unreached": (("writer", "no rule"),)}}, "INCONCLUSIVE", "writer was not reached"),
         ({"more": {"error": "TimeoutError in say"}}, "ERROR", "TimeoutError"),
         ({"more": {"requested": 30}}, "INCONCLUSIVE", "10 of 30 cases are missing"),
-        ({"refused": 2}, "INCONCLUSIVE", "refused"),
+        ({"refused": 6}, "INCONCLUSIVE", "refused"),
     ],
     ids=["no case", "unreached", "error", "missing", "refused"],
 )
