@@ -35,6 +35,7 @@ _MARKS = bytes(97 if byte in _ENCODED else 32 for byte in range(256))
 _BASE64_PIECE = re.compile(rb"[A-Za-z0-9+/_-]{24,}")
 _HEX_PIECE = re.compile(rb"[0-9a-fA-F][0-9a-fA-F-]{23,}")
 _MAGIC = re.compile(rb"\x1f\x8b\x08|x[\x01\x5e\x9c\xda]|BZh[1-9]1AY|\xfd7zXZ\0")
+_MAGIC_FIRST = b"\x1fxB\xfd"
 _BASE32_PIECE = re.compile(rb"[A-Z2-7]{32,}")
 _BASE32_RUN = re.compile(rb"[a-z0-9]{24,}|[A-Z0-9]{24,}")
 _BASE85_ONLY = re.compile(rb"[!#$%&()*;<>?@^`{|}~]")
@@ -80,13 +81,13 @@ def _runs(text: bytes, marks: bytes, run: bytes) -> list[tuple[int, bytes]]:
     return out
 
 
-def packed_at(data: bytes) -> list[int]:
+def packed_at(data: bytes) -> Iterator[int]:
     """Where a compressed stream may begin."""
     try:
         data.decode()
     except UnicodeDecodeError:
-        return [match.start() for match in _MAGIC.finditer(data)]
-    return []  # no compressed stream is UTF-8
+        return (match.start() for match in _MAGIC.finditer(data))
+    return iter(())  # no compressed stream is UTF-8
 
 
 def unpack(data: bytes | memoryview, limit: int) -> Blob | None:
@@ -208,7 +209,7 @@ def _plausible(form: Form, data: bytes, limit: int) -> Blob | None:
     data = data[:limit] if unread else data
     if data.isascii() or _readable(data):
         return Blob(form, data, unread)
-    packed = unpack(data, limit)
+    packed = unpack(data, limit) if data[:1] in _MAGIC_FIRST else None
     return packed and Blob(f"{form}>{packed.form}", packed.data, unread + packed.unread)
 
 

@@ -9,8 +9,7 @@ import binascii
 import html
 import re
 import unicodedata
-from collections.abc import Callable
-from urllib.parse import unquote_to_bytes
+from collections.abc import Callable, Iterator
 
 from isolation_kit.detect.confusables import CONFUSABLE_LETTERS
 from isolation_kit.detect.forms import Form
@@ -30,9 +29,12 @@ _JSON = re.compile(
 )
 _OTHER_BREAKS = re.compile(rb"\\[rt\n]")
 _PERCENT = re.compile(rb"%(?:u[0-9a-fA-F]{4}|[0-9a-fA-F]{2})")
+_PERCENT_RUN = re.compile(rb"(?:%[0-9a-fA-F]{2})+")
 _ENTITY = re.compile(rb"&(?:#|[a-zA-Z])")
 _QUOTED = re.compile(rb"=(?:[0-9a-fA-F]{2}|\r?\n)")
-_DENSE = 24  # three quoted-printable escapes within so many bytes are no accident
+# Three escapes so close together are no accident.
+_DENSE_QUOTED = re.compile(rb"=[0-9a-fA-F]{2}(?:[^=]{0,9}=[0-9a-fA-F]{2}){2}")
+_MANY = 16  # equals signs that are judged one by one
 _REACH = 24  # bytes before an escape that may be separators
 # The UTF-8 of scripts and blocks that hold look-alikes of ASCII letters and digits. CJK text has none, but
 # its full-width punctuation lies beside some.
@@ -46,8 +48,7 @@ _LOOKALIKE_BLOCKS = {
     0xF0: rb"(?:\x9d|\x9f[\x84\x85\x87\xaf])",
     **dict.fromkeys((*range(0xC3, 0xD7), 0xE1, 0xF3), b""),
 }
-_LOOKALIKE_PARTS = {lead: re.compile(b"\\x%02x" % lead + block) for lead, block in _LOOKALIKE_BLOCKS.items()}
-_LOOKALIKE = re.compile(b"|".join(part.pattern for part in _LOOKALIKE_PARTS.values()))
+_LOOKALIKES = {lead: re.compile(b"\\x%02x" % lead + block) for lead, block in _LOOKALIKE_BLOCKS.items()}
 # ASCII, the inner bytes of characters, and most of CJK.
 _PLAIN_BYTES = bytes(byte for byte in range(256) if byte not in _LOOKALIKE_BLOCKS)
 _SELECTORS = re.compile(rb"(?:\xef\xb8[\x80-\x8f]|\xf3\xa0[\x84-\x87][\x80-\xbf]){12,}")
@@ -57,10 +58,11 @@ _GATES = (
     (b"&", _ENTITY),
     (b"%", _PERCENT),
 )
-_WHOLE, _NEAR = 4096, 1024
+_WHOLE, _NEAR, _STRIDE = 4096, 1024, 512
 _SEAM = b" i i "  # no token holds this letter, so nothing is glued together across a seam
 _MARKS = re.compile("[\u0300-\u036f]+")
-_CONFUSABLE = re.compile("[" + "".join(map(chr, sorted(CONFUSABLE_LETTERS))) + "]")
+_CONFUSABLE = re.compile("[" + "".join(map(chr, sorted(CONFUSABLE_LETTERS))) + "]+")
+_TAG = re.compile("[\U000e0020-\U000e007e]+")
 _TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 
 
@@ -103,7 +105,11 @@ def html_unescape(data: bytes) -> bytes | None:
 
 def percent_unescape(data: bytes) -> bytes | None:
     """Undo one level of percent-encoding, also in the `%uXXXX` spelling."""
-    return unquote_to_bytes(data.replace(b"%u", b"\\u")) if b"%" in data else None
+    if b"%" not in data:
+        return None
+    return _PERCENT_RUN.sub(
+        lambda run: binascii.unhexlify(run[0].replace(b"%", b"")), data.replace(b"%u", b"\\u")
+    )
 
 
 def quoted_unescape(data: bytes) -> bytes | None:
@@ -113,18 +119,19 @@ def quoted_unescape(data: bytes) -> bytes | None:
 
 def fold_letters(data: bytes) -> bytes | None:
     """Turn look-alikes of other scripts, full-width and mathematical letters into ASCII."""
-    if not _looks_alike(data):
+    if not any(part.search(data) for part in _lookalike_parts(data)):
         return None
     text = _MARKS.sub("", unicodedata.normalize("NFKD", data.decode("utf-8", "replace")))
     # Look-alikes are rare: a search for them is much faster than a translation of every character.
-    return _CONFUSABLE.sub(lambda match: CONFUSABLE_LETTERS[ord(match[0])], text).encode("utf-8", "replace")
+    return _CONFUSABLE.sub(lambda run: run[0].translate(CONFUSABLE_LETTERS), text).encode("utf-8", "replace")
 
 
 def tag_letters(data: bytes) -> bytes | None:
     """Read invisible tag characters (U+E0020 to U+E007E) as the ASCII that they stand for."""
     if b"\xf3\xa0" not in data:
         return None
-    return data.decode("utf-8", "replace").translate(_TAGS).encode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")
+    return _TAG.sub(lambda run: run[0].translate(_TAGS), text).encode("utf-8", "replace")
 
 
 def selector_bytes(data: bytes) -> bytes | None:
@@ -144,44 +151,54 @@ def near_escapes(data: bytes, head: bytes, loose: bool) -> bytes | None:
         head: the four characters that every token starts with.
         loose: whether the view spells `head` anywhere outside a whole token.
     """
+    patterns = [pattern for gate, pattern in _GATES if gate in data]
+    if not data.isascii():
+        patterns += _lookalike_parts(data)
     if len(data) <= _WHOLE:
-        for gate, pattern in _GATES:
-            if gate in data and pattern.search(data):
+        for pattern in patterns:
+            if pattern.search(data):
                 return data
-        if b"=" in data and _quoted_spots(data, head, loose):
-            return data
-        return None if data.isascii() or not _looks_alike(data) else data
-    spots = [match.start() for gate, pattern in _GATES if gate in data for match in pattern.finditer(data)]
+        return data if b"=" in data and any(True for _ in _quoted_spots(data, head, loose)) else None
+    spots = [spot for pattern in patterns for spot in _spots(pattern, data)]
     if b"=" in data:
         spots += _quoted_spots(data, head, loose)
-    if not data.isascii() and _looks_alike(data):
-        spots += [match.start() for match in _LOOKALIKE.finditer(data)]
     return _slices(data, sorted(spots)) if spots else None
 
 
-def _looks_alike(data: bytes) -> bool:
+def _spots(pattern: re.Pattern[bytes], data: bytes) -> Iterator[int]:
+    # What follows closely lies near this one anyway.
+    match = pattern.search(data)
+    while match:
+        yield match.start()
+        match = pattern.search(data, match.start() + _STRIDE)
+
+
+def _lookalike_parts(data: bytes) -> list[re.Pattern[bytes]]:
     # A pattern that starts with its only first byte is searched at the speed of memchr.
-    leads = set(data.translate(None, _PLAIN_BYTES))
-    return any(_LOOKALIKE_PARTS[lead].search(data) for lead in leads)
+    return [_LOOKALIKES[lead] for lead in set(data.translate(None, _PLAIN_BYTES))]
 
 
-def _quoted_spots(data: bytes, head: bytes, loose: bool) -> list[int]:
+def _quoted_spots(data: bytes, head: bytes, loose: bool) -> Iterator[int]:
     """The places of quoted-printable escapes, without those that only look so, such as `id=41`.
 
     A token that is not spelled from its head on has an escape inside its head, or is escaped densely.
     """
-    spots = [match.start() for match in _QUOTED.finditer(data)]
-    if loose or not spots:
-        return spots
+    if loose or data.count(b"=") > _MANY + len(data) // 64:
+        yield from _spots(_QUOTED, data)
+        return
     telling = (b"=\n", b"=\r", b"=3d", b"=" + head[:1].hex().encode(), b"=" + head[:1].upper().hex().encode())
-    far = len(data) + _DENSE
-    out = []
-    for spot, third in zip(spots, (*spots[2:], far, far), strict=False):
+    match = _QUOTED.search(data)
+    while match:
+        spot = match.start()
         before = data[max(0, spot - _REACH) : spot].translate(LETTERS, NO_LETTERS)[-1:]
-        in_head = before and before in head[:-1]
-        if in_head or third - spot <= _DENSE or data[spot : spot + 3].lower().startswith(telling):
-            out.append(spot)
-    return out
+        if (
+            (before and before in head[:-1])
+            or match[0].lower().startswith(telling)
+            or _DENSE_QUOTED.match(data, spot)
+        ):
+            yield spot
+            spot += _STRIDE
+        match = _QUOTED.search(data, spot + 1)
 
 
 def _slices(data: bytes, spots: list[int]) -> bytes:
