@@ -24,6 +24,7 @@ __all__ = [
     "long_runs",
     "packed_at",
     "profile",
+    "runs_in",
     "unpack",
 ]
 
@@ -64,12 +65,13 @@ def long_runs(text: bytes, least: int = MIN_RUN) -> list[tuple[int, bytes]]:
     if run not in marks:
         return []
     if len(marks) == len(text):
-        return _runs(text, marks, run)
-    runs = _runs(text.translate(None, b"\r\n"), marks, run)
-    return runs + _runs(text, text.translate(_MARKS), run)
+        return runs_in(text, marks, run)
+    runs = runs_in(text.translate(None, b"\r\n"), marks, run)
+    return runs + runs_in(text, text.translate(_MARKS), run)
 
 
-def _runs(text: bytes, marks: bytes, run: bytes) -> list[tuple[int, bytes]]:
+def runs_in(text: bytes, marks: bytes, run: bytes) -> list[tuple[int, bytes]]:
+    """The parts of `text`, with their starts, whose `marks` begin with `run` and go on to the next blank."""
     out = []
     marks += b" "  # so that every run has an end
     find, size = marks.find, len(run)

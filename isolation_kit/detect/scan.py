@@ -14,7 +14,7 @@ from isolation_kit.detect.decodings import BRANCHES, CHAIN, UNICODE_BRANCHES, ne
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
 from isolation_kit.detect.locate import Offsets, locate, locate_plain
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
-from isolation_kit.detect.surface import Counts, Surface, counts_in, hidden, read, search
+from isolation_kit.detect.surface import Counts, Surface, counts_in, hidden, plain_and, read, search
 
 __all__ = ["Budget", "Form", "Hit", "Pool", "ScanResult", "Tier", "scan"]
 
@@ -46,7 +46,8 @@ def scan(data: bytes, pool: Pool, *, decode: bool = True, budget: Budget = _DEFA
         for start in range(0, max(1, len(data) - OVERLAP), WINDOW - OVERLAP):
             work.decoded_left = budget.decoded
             work.view(data[start : start + WINDOW], (), start, 0, OVERLAP)
-        work.blobs(strip_breaks(data), (), 0, 0, least=OVERLAP, most=0)
+        if work.long_runs:
+            work.blobs(strip_breaks(data), (), 0, 0, least=OVERLAP, most=0)
     if not work.found and not work.unscanned:
         return _NOTHING
     return ScanResult(tuple(work.found.values()), work.unscanned)
@@ -55,13 +56,14 @@ def scan(data: bytes, pool: Pool, *, decode: bool = True, budget: Budget = _DEFA
 class _Work:
     """The state of one scan: what was found, and what may still be spent."""
 
-    __slots__ = ("blobs_left", "budget", "decoded_left", "done", "found", "pool", "unscanned")
+    __slots__ = ("blobs_left", "budget", "decoded_left", "done", "found", "long_runs", "pool", "unscanned")
 
     def __init__(self, pool: Pool, budget: Budget) -> None:
         self.pool = pool
         self.budget = budget
         self.found: dict[tuple[str, str], Hit] = {}
         self.unscanned = 0
+        self.long_runs = False
         self.decoded_left = budget.decoded
         self.blobs_left = budget.blobs
         self.done: set[bytes] = set()
@@ -84,8 +86,9 @@ class _Work:
         low = text.translate(LETTERS, NO_LETTERS)
         heads = low.count(pool.head)
         loose = heads > 0 and heads != self.whole(data, path, base)
-        if loose or hidden(data, text, low, pool):
-            self.surface(data, text, path, base, {})
+        found = hidden(data, text, low, pool)
+        if loose or found:
+            self.surface(plain_and(found, low, pool), data, path, base, {})
         self.blobs(text, path, base, depth, most=long)
         if not data.isascii():
             self.packed(data, path, base, depth)
@@ -108,9 +111,10 @@ class _Work:
             at = data.find(head, at + 1)
         return count
 
-    def surface(self, data: bytes, text: bytes, path: tuple[str, ...], base: int, carried: Counts) -> Surface:
+    def surface(
+        self, seen: Surface, data: bytes, path: tuple[str, ...], base: int, carried: Counts
+    ) -> Surface:
         """Report the tokens of one view that the view before it did not hold as often."""
-        seen = search(data, text, self.pool)
         offsets: Offsets | None = None
         for token, places in seen.plain.items():
             if len(places) <= carried.get(token, 0):
@@ -159,7 +163,7 @@ class _Work:
     def step(self, data: bytes, path: tuple[str, ...], base: int, depth: int, counts: Counts) -> Counts:
         """Look at one un-escaped view, its long runs included."""
         text = strip_breaks(data)
-        counts = counts_in(self.surface(data, text, path, base, counts), counts)
+        counts = counts_in(self.surface(search(data, text, self.pool), data, path, base, counts), counts)
         self.blobs(text, path, base, depth)
         return counts
 
@@ -168,6 +172,8 @@ class _Work:
     ) -> None:
         """Decode the long runs of a view and look into what comes out."""
         for start, run in long_runs(text, least or MIN_RUN):
+            if most and len(run) >= most // 4:  # line breaks may have taken their share of the overlap
+                self.long_runs = True
             if (most and len(run) >= most) or run in self.done or self.is_token(run):
                 continue
             self.done.add(run)

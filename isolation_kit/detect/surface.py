@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
+from isolation_kit.detect.blobs import runs_in
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import CODE_BYTES, CODE_RUN, LETTERS, NO_LETTERS, Needle
 
-__all__ = ["Counts", "Sighting", "Surface", "counts_in", "hidden", "read", "search"]
+__all__ = ["Counts", "Sighting", "Surface", "counts_in", "hidden", "plain_and", "read", "search"]
 
 
 Counts = Mapping[str | Match, int]
@@ -35,7 +36,6 @@ class Surface(NamedTuple):
 
 _CODE = b"c" * CODE_RUN
 _CODE_MARKS = bytes(99 if byte in CODE_BYTES else 32 for byte in range(256))
-_NOTHING = Surface({}, [])
 
 
 def search(data: bytes, text: bytes, pool: Pool) -> Surface:
@@ -47,8 +47,7 @@ def search(data: bytes, text: bytes, pool: Pool) -> Surface:
         pool: the tokens and needles.
     """
     low = text.translate(LETTERS, NO_LETTERS)
-    plain, others = _plain(low, pool) if pool.head in low else _NOTHING
-    return Surface(plain, others + hidden(data, text, low, pool))
+    return plain_and(hidden(data, text, low, pool), low, pool)
 
 
 def hidden(data: bytes, text: bytes, low: bytes, pool: Pool) -> list[Sighting]:
@@ -59,9 +58,11 @@ def hidden(data: bytes, text: bytes, low: bytes, pool: Pool) -> list[Sighting]:
     for needle in pool.cipher_needles:
         if needle[0] in short:
             found += read(needle, low, pool)
-    if _CODE in low.translate(_CODE_MARKS):
+    marks = low.translate(_CODE_MARKS)
+    if _CODE in marks:
+        codes = b" ".join([run for _, run in runs_in(low, marks, _CODE)])
         for needle in pool.code_needles:
-            if needle[0] in low:
+            if needle[0] in codes:
                 found += read(needle, low, pool)
     for needle in pool.case_needles:
         # The literal is in lower case, to be searched in the same view; its reader needs the capitals.
@@ -73,7 +74,8 @@ def hidden(data: bytes, text: bytes, low: bytes, pool: Pool) -> list[Sighting]:
     return found
 
 
-def _plain(low: bytes, pool: Pool) -> Surface:
+def plain_and(found: list[Sighting], low: bytes, pool: Pool) -> Surface:
+    """What a folded view spells plainly, and what else was `found` in it."""
     plain: dict[str, list[int]] = {}
     others: list[Sighting] = []
     tokens = pool.tokens
@@ -86,7 +88,7 @@ def _plain(low: bytes, pool: Pool) -> Surface:
         elif (match := pool.match(candidate)) is not None:
             others.append(Sighting(match, Form.VERBATIM, at, match.length, False))
         at = low.find(pool.head, at + 1)
-    return Surface(plain, others)
+    return Surface(plain, others + found)
 
 
 def read(
