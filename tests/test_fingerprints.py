@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import outcomes, tallies
 
@@ -35,12 +35,14 @@ def test_json_round_trip(tally: Tally) -> None:
 
 
 @given(tallies(0), tallies(1), tallies(2))
+@settings(max_examples=25)
 def test_merge_is_associative(one: Tally, two: Tally, three: Tally) -> None:
     """Shards and days add up whatever is added first."""
     assert one.merge(two).merge(three).to_json() == one.merge(two.merge(three)).to_json()
 
 
 @given(tallies(0), tallies(1))
+@settings(max_examples=25)
 def test_merge_is_commutative(one: Tally, two: Tally) -> None:
     """The order of two shards leaves no trace."""
     assert one.merge(two).to_json() == two.merge(one).to_json()
