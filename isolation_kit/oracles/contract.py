@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Generator, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
+from urllib.parse import unquote
 
+from isolation_kit.content import normalise_field
 from isolation_kit.errors import StrictJSONError
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
@@ -174,9 +177,14 @@ def _finding(
 
 
 def _safe(key: str, tokens: tuple[str, ...]) -> str:
-    """A key as it may be shown: the target chose it, and it may itself hold a token. Numbers become `#`."""
+    """A key as it may be shown: the target chose it, and it may itself hold a token.
+
+    Spellings of one name (`traceId`, `Trace-Id`, `%74race_id`) are one name; numbers in it become `#`.
+    """
     if key in (_UNREADABLE, _MORE):
         return key
-    if _SAFE.match(key) and not any(token in key.lower() for token in tokens):
-        return _DIGITS.sub("#", key)
+    plain = unicodedata.normalize("NFKC", unquote(key))
+    name = normalise_field(plain)
+    if _SAFE.match(plain) and not any(token in plain.lower() or token in name for token in tokens):
+        return _DIGITS.sub("#", name)
     return f"#{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
