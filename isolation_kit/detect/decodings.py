@@ -27,7 +27,7 @@ _JSON = re.compile(
     rb"|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}|[0-9a-fA-F]{4})"
     rb"|[ux]\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([0-7]{3})|/)"
 )
-_OTHER_BREAKS = re.compile(rb"\\[rt\n]")
+_BREAK = re.compile(rb"\\(?<!\\\\)\\*+[nrt\n]")
 _PERCENT = re.compile(rb"%(?:u[0-9a-fA-F]{4}|[0-9a-fA-F]{2})")
 _PERCENT_RUN = re.compile(rb"(?:%[0-9a-fA-F]{2})+")
 _ENTITY = re.compile(rb"&(?:#|[a-zA-Z])")
@@ -68,16 +68,7 @@ _TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 
 def strip_breaks(data: bytes) -> bytes:
     """Turn escaped line breaks, at any depth of JSON in JSON, into real ones: they hide among letters."""
-    if b"\\" not in data:
-        return data
-    text = b"\n".join(data.split(b"\\n"))  # faster than replace
-    if not _OTHER_BREAKS.search(text):
-        return text
-    text = text.replace(b"\\r", b"\n").replace(b"\\t", b"\n")
-    if b"\\\n" in text:
-        # A break of JSON in JSON has left the backslashes that escaped its own.
-        text = b"\n".join([line.rstrip(b"\\") for line in text.split(b"\n")])
-    return text
+    return _BREAK.sub(b"\n", data) if b"\\" in data else data
 
 
 def _json_character(match: re.Match[bytes]) -> bytes:

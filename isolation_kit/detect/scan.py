@@ -82,7 +82,7 @@ class _Work:
     def view(self, data: bytes, path: tuple[str, ...], base: int, depth: int, long: int) -> None:
         """Look at one view in all ways; `long`: leave runs of that length to the caller (0: none)."""
         pool = self.pool
-        text = strip_breaks(data) if b"\\" in data else data
+        text = strip_breaks(data)
         low = text.translate(LETTERS, NO_LETTERS)
         heads = low.count(pool.head)
         loose = heads > 0 and heads != self.whole(data, path, base)
