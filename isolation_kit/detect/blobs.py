@@ -31,8 +31,9 @@ __all__ = [
 MIN_RUN = 24
 _RUN = b"a" * MIN_RUN
 _ENCODED = BASE85["b85"] + b"/"
-# One mark for every character of an encoding, a blank for the rest: a long run is then found as a literal.
-_MARKS = bytes(97 if byte in _ENCODED else 32 for byte in range(256))
+# One mark for every character of an encoding, line breaks, a blank for the rest: a long run is then found as
+# a literal.
+_MARKS = bytes(97 if byte in _ENCODED else 10 if byte in b"\r\n" else 32 for byte in range(256))
 _BASE64_PIECE = re.compile(rb"[A-Za-z0-9+/_-]{24,}")
 _HEX_PIECE = re.compile(rb"[0-9a-fA-F][0-9a-fA-F-]{23,}")
 _MAGIC = re.compile(rb"\x1f\x8b\x08|x[\x01\x5e\x9c\xda]|BZh[1-9]1AY|\xfd7zXZ\0")
@@ -59,15 +60,16 @@ class Blob(NamedTuple):
 def long_runs(text: bytes, least: int = MIN_RUN) -> list[tuple[int, bytes]]:
     """The runs of at least `least` encoding characters and about where, within and across lines."""
     run = _RUN if least == MIN_RUN else b"a" * least
+    marks = text.translate(_MARKS)
+    out: list[tuple[int, bytes]] = []
     # A wrapped blob is one run again without its line breaks. So are two words that met at a line's end,
     # hence the second pass, line by line.
-    marks = text.translate(_MARKS, b"\r\n")
-    if run not in marks:
-        return []
-    if len(marks) == len(text):
-        return runs_in(text, marks, run)
-    runs = runs_in(text.translate(None, b"\r\n"), marks, run)
-    return runs + runs_in(text, text.translate(_MARKS), run)
+    if b"a\na" in marks or b"a\n\na" in marks or b"\n\n\n" in marks:
+        joined = marks.translate(None, b"\n")
+        if run not in joined:
+            return out
+        out = runs_in(text.translate(None, b"\r\n"), joined, run)
+    return out + runs_in(text, marks.replace(b"\n", b" "), run) if run in marks else out
 
 
 def runs_in(text: bytes, marks: bytes, run: bytes) -> list[tuple[int, bytes]]:

@@ -64,7 +64,7 @@ class Builder:
         if draw.flags & 1:
             acts.append(Say(self._text(Slot.PARENT_TEXT, who, draw.pick)))
         root = self.declaration.agents[self.declaration.root]
-        if draw.flags & 2 and root.tools:
+        if draw.flags & 2 and root.tools and (last or draw.flags & 1):
             acts.append(self._use(root, 0, who, draw, parent=True))
         if delegate:
             acts.append(self.delegate(who, draw, follow_up=follow_up))
@@ -79,7 +79,7 @@ class Builder:
         acts: list[Act] = []
         if draw.flags & 4:
             acts.append(Say(self._text(Slot.CHILD_TEXT, who, draw.pick)))
-        uses = 1 + draw.child // 32 if child.tools else 0
+        uses = 1 + draw.child // 48 if child.tools else 0
         acts.extend(self._use(child, use + draw.pick, who, draw, parent=False) for use in range(uses))
         acts.append(Answer(self._text(Slot.CHILD_ANSWER, who, draw.pick)))
         constants = (

@@ -9,11 +9,10 @@ import inspect
 import itertools
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
+from collections.abc import AsyncIterator, Callable, Coroutine
+from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from isolation_kit.errors import IsolationKitError, TargetError, TargetRefused, TargetTimeout, UsageError
 from isolation_kit.scenario import Scenario
@@ -27,6 +26,7 @@ from isolation_kit.trace import Channel, Trace
 __all__ = ["Runner"]
 
 Say = Callable[[Turn], Any]
+T = TypeVar("T")
 _RUNS = itertools.count()
 
 
@@ -63,14 +63,38 @@ class Runner:
         self._stage: Stage | None = None
         self._guard = Guard()
         self._loop = asyncio.new_event_loop()
+        self._jobs: SimpleQueue[tuple[Coroutine[Any, Any, Any], SimpleQueue[Any]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="isolation-target", daemon=True)
         self._thread.start()
         logging.getLogger().addHandler(self._tap)
 
     def _serve(self) -> None:
+        """The worker: one job after the other on one event loop, until there is none."""
         self._guard.watch()
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while (job := self._jobs.get()) is not None:
+            work, answers = job
+            answers.put(self._loop.run_until_complete(work))
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let the worker do `work`.
+
+        Raises:
+            TargetTimeout: past the time limit; the thread is abandoned.
+        """
+        answers: SimpleQueue[T] = SimpleQueue()
+        self._jobs.put((work, answers))
+        try:
+            return answers.get(timeout=self._timeout)
+        except Empty:
+            self._loop.call_soon_threadsafe(_cancel_all, self._loop)
+            self.abandoned = (
+                f"the target was still running after {self._timeout:g} s; its thread was abandoned and no "
+                "further case of this target is run in this process (raise case_timeout in isolation.toml, "
+                "or make the target stop)"
+            )
+            raise TargetTimeout(self.abandoned) from None
 
     def execute(self, scenario: Scenario) -> Trace:
         """Run one case. Whatever the target does, a Trace comes back.
@@ -83,21 +107,11 @@ class Runner:
         self.executions += 1
         fresh = f"c{self.executions:06d}-" if self.declaration.scope == "campaign" else ""
         case = Case(scenario, self.declaration, recorder, fresh)
-        future = asyncio.run_coroutine_threadsafe(self._guarded(case), self._loop)
-        answered, error = self._wait(future)
-        return recorder.trace(answered, error, case.handovers())
-
-    def _wait(self, future: Future[tuple[tuple[bool, ...], str]]) -> tuple[tuple[bool, ...], str]:
         try:
-            return future.result(self._timeout)
-        except FutureTimeout:
-            future.cancel()
-            self.abandoned = (
-                f"the target was still running after {self._timeout:g} s; its thread was abandoned and no "
-                "further case of this target is run in this process (raise case_timeout in isolation.toml, "
-                "or make the target stop)"
-            )
-            return (), str(TargetTimeout(self.abandoned))
+            answered, error = self._run(self._guarded(case))
+        except TargetTimeout as late:
+            answered, error = (), str(late)
+        return recorder.trace(answered, error, case.handovers())
 
     async def _guarded(self, case: Case) -> tuple[tuple[bool, ...], str]:
         self._tap.case = case
@@ -159,13 +173,20 @@ class Runner:
         if self.abandoned:
             return
         if self._kept is not None:
-            future = asyncio.run_coroutine_threadsafe(self._kept.aclose(), self._loop)
-            with contextlib.suppress(Exception):  # the verdicts stand; a failing tear-down cannot change them
-                future.result(self._timeout)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+            with contextlib.suppress(TargetTimeout):  # the verdicts stand; a late tear-down changes none
+                self._run(_closed(self._kept))
+        self._jobs.put(None)
         self._thread.join(self._timeout)
-        if not self._thread.is_alive():
-            self._loop.close()
+
+
+async def _closed(kept: contextlib.AsyncExitStack) -> None:
+    with contextlib.suppress(Exception):  # nor does one that fails
+        await kept.aclose()
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
 
 
 async def _turn(case: Case, say: Say, index: int) -> bool:
