@@ -30,7 +30,8 @@ _JSON = re.compile(
 _BREAK = re.compile(rb"\\(?<!\\\\)\\*+[nrt\n]")
 _PERCENT = re.compile(rb"%(?:u[0-9a-fA-F]{4}|[0-9a-fA-F]{2})")
 _PERCENT_RUN = re.compile(rb"(?:%[0-9a-fA-F]{2})+")
-_ENTITY = re.compile(rb"&(?:#|[a-zA-Z])")
+# The next parameter of a URL is no entity: a name needs its semicolon, but for those that are common without.
+_ENTITY = re.compile(rb"&(?:#[0-9xX]|[a-zA-Z][a-zA-Z0-9]{1,31};|amp|AMP|nbsp|shy|quot|lt|gt)")
 _QUOTED = re.compile(rb"=(?:[0-9a-fA-F]{2}|\r?\n)")
 # Three escapes so close together are no accident.
 _DENSE_QUOTED = re.compile(rb"=[0-9a-fA-F]{2}(?:[^=]{0,9}=[0-9a-fA-F]{2}){2}")

@@ -79,14 +79,19 @@ def plain_and(found: list[Sighting], low: bytes, pool: Pool) -> Surface:
     plain: dict[str, list[int]] = {}
     others: list[Sighting] = []
     tokens = pool.tokens
+    strangers: set[bytes] = set()
     at = low.find(pool.head)
     while at >= 0:
         candidate = low[at : at + TOKEN_LENGTH]
         token = tokens.get(candidate)
         if token is not None:
             plain.setdefault(token, []).append(at)
-        elif (match := pool.match(candidate)) is not None:
-            others.append(Sighting(match, Form.VERBATIM, at, match.length, False))
+        elif candidate not in strangers:
+            match = pool.match(candidate)
+            if match is None:
+                strangers.add(candidate)
+            else:
+                others.append(Sighting(match, Form.VERBATIM, at, match.length, False))
         at = low.find(pool.head, at + 1)
     return Surface(plain, others + found)
 

@@ -112,6 +112,10 @@ RENDERINGS: dict[str, Render] = {
     "HTML, twice": lambda t: html.escape(
         "".join(f"&#{ord(c)};" if i % 2 else c for i, c in enumerate(t))
     ).encode(),
+    "HTML names between": lambda t: "&shy;".join(t).encode(),
+    "HTML names without semicolon": lambda t: "&nbsp".join(textwrap.wrap(t, 10)).encode(),
+    "base64 of Chinese text": lambda t: _b64(f"这是一个秘密，请勿外传：{_mixed(t).decode()}。谢谢！"),
+    "hex of Chinese text": lambda t: f"这是一个秘密，{_mixed(t).decode()}".encode().hex().encode(),
     "quoted-printable": lambda t: "".join(f"={ord(c):02X}" for c in t).encode(),
     "quoted-printable, some": lambda t: "".join(
         f"={ord(c):02X}" if i % 2 else c for i, c in enumerate(t)
