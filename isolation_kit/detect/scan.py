@@ -14,7 +14,7 @@ from isolation_kit.detect.decodings import BRANCHES, CHAIN, UNICODE_BRANCHES, ne
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
 from isolation_kit.detect.locate import Offsets, locate, locate_plain
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
-from isolation_kit.detect.surface import Counts, Surface, counts_in, hidden, plain_and, read, search
+from isolation_kit.detect.surface import Counts, Surface, counts_in, hidden, is_token, plain_and, read, search
 
 __all__ = ["Budget", "Form", "Hit", "Pool", "ScanResult", "Tier", "scan"]
 
@@ -35,7 +35,7 @@ def scan(data: bytes, pool: Pool, *, decode: bool = True, budget: Budget = _DEFA
         decode: also look into encodings; without it only the bytes as they are, in any case of letters.
         budget: bounds of the work; what it leaves unread is counted in `unscanned`, never silently clean.
     """
-    if not len(pool):
+    if not pool.tokens:
         return _NOTHING
     work = _Work(pool, budget)
     if not decode:
@@ -174,7 +174,7 @@ class _Work:
         for start, run in long_runs(text, least or MIN_RUN):
             if most and len(run) >= most // 4:  # line breaks may have taken their share of the overlap
                 self.long_runs = True
-            if (most and len(run) >= most) or run in self.done or self.is_token(run):
+            if (most and len(run) >= most) or run in self.done or is_token(run, self.pool):
                 continue
             self.done.add(run)
             known = profile(run)
@@ -183,13 +183,6 @@ class _Work:
                 self.run_tokens(run, known, path, at)
             if known.decodes:
                 self.decode(run, path, at, depth)
-
-    def is_token(self, run: bytes) -> bool:
-        """Whether a run is a whole token, with too little around it to encode anything."""
-        at = run.find(self.pool.head)
-        if at < 0 or at >= MIN_RUN or len(run) - at - TOKEN_LENGTH >= MIN_RUN:
-            return False
-        return run[at : at + TOKEN_LENGTH] in self.pool.tokens
 
     def run_tokens(self, run: bytes, known: Profile, path: tuple[str, ...], at: int) -> None:
         """Find base32 and digests in one run."""

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
-from isolation_kit.detect.blobs import runs_in
+from isolation_kit.detect.blobs import MIN_RUN, runs_in
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import CODE_BYTES, CODE_RUN, LETTERS, NO_LETTERS, Needle
 
-__all__ = ["Counts", "Sighting", "Surface", "counts_in", "hidden", "plain_and", "read", "search"]
+__all__ = ["Counts", "Sighting", "Surface", "counts_in", "hidden", "is_token", "plain_and", "read", "search"]
 
 
 Counts = Mapping[str | Match, int]
@@ -109,6 +109,13 @@ def read(
             out.append(Sighting(match, form, at, len(literal), raw))
         at = view.find(literal, at + 1)
     return out
+
+
+def is_token(run: bytes, pool: Pool) -> bool:
+    """Whether a long run is a whole token, with too little around it to encode anything."""
+    at = run.find(pool.head)
+    little = 0 <= at < MIN_RUN > len(run) - at - TOKEN_LENGTH
+    return little and run[at : at + TOKEN_LENGTH] in pool.tokens
 
 
 def counts_in(seen: Surface, carried: Counts | None = None) -> Counts:
