@@ -38,7 +38,7 @@ def _acts(who: str, acts: tuple[Act, ...]) -> Iterator[Line]:
                 yield Line(f"{who} calls tool {tool}", _shown(query))
                 yield Line("tool replies", _shown(reply))
             case Delegate(child, task, inner, constants, _):
-                yield Line(f"{who} delegates to child {child}", _shown(f"{task} {constants}".strip()))
+                yield Line(f"{who} to child {child}", _shown(f"{task} {constants}".strip()))
                 yield from _acts(f"child {child}", inner)
 
 

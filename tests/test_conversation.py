@@ -26,7 +26,7 @@ def test_each_act_is_told_in_order() -> None:
         ("parent thinks", "a plan"),
         ("parent calls tool 1", "q"),
         ("tool replies", "r"),
-        ("parent delegates to child 0", "find in CNY"),
+        ("parent to child 0", "find in CNY"),
         ("child 0 thinks", "hm"),
         ("child 0 answers", "42"),
         ("parent answers", "done"),
