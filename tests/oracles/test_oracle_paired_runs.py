@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
@@ -11,7 +12,10 @@ import pytest
 from tiny_target import at, full_case, tiny
 
 from isolation_kit.finding import Judgement, Verdict
+from isolation_kit.oracles import Variant, all_oracles, drive
+from isolation_kit.policy import Policy
 from isolation_kit.scenario import Answer, Delegate, Temperament, TurnPlan
+from isolation_kit.target import declaration_of
 
 Judge = Callable[..., Judgement]
 
@@ -96,6 +100,17 @@ def test_repeat_sees_a_changing_number_of_events(judge: Judge) -> None:
         return {"n": "1"} if len(runs) > 2 else {}
 
     assert judge("repeat", tiny(headers=grows), full_case()).verdict is Verdict.INCONCLUSIVE
+
+
+def test_repeat_sees_one_event_more_at_the_end(execute: Callable[..., Any]) -> None:
+    """All that both traces hold is equal, and yet they differ."""
+    first = execute(tiny(), full_case())
+    second = replace(first, events=(*first.events, first.events[-1]))
+    traces = {Variant(full_case()): first, Variant(full_case(), 1): second}
+    oracle = next(item for item in all_oracles() if item.name == "repeat")
+    judgement = drive(oracle, full_case(), declaration_of(tiny()), Policy(), traces.__getitem__)
+    assert judgement.verdict is Verdict.INCONCLUSIVE
+    assert "the number of events" in judgement.reason
 
 
 @pytest.mark.parametrize("oracle", ["repeat", "noninterference"])
