@@ -295,6 +295,25 @@ def test_a_leak_is_reduced_within_its_budget(run: Run) -> None:
     assert all(case.conversation for case in outcome.smallest)
 
 
+def test_a_case_is_the_same_whichever_shard_runs_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block, number and digest of every case: the union over the shards is the whole run."""
+    seen: set[tuple[int, int, str]] = set()
+    original = Campaign.judge
+
+    def judge(campaign: Campaign, scenario: Scenario, block: int, index: int, *rest: Any) -> Any:
+        seen.add((block, index, scenario.digest()))
+        return original(campaign, scenario, block, index, *rest)
+
+    monkeypatch.setattr(Campaign, "judge", judge)
+    run(CLEAN, cases=110)
+    whole = set(seen)
+    seen.clear()
+    for number in (1, 2):
+        run(CLEAN, cases=110, shard=(number, 2))
+    assert len(whole) == 110
+    assert seen == whole
+
+
 def test_no_two_cases_share_a_token(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each case gets a seed of its own, so that residue is told from a plant."""
     seeds: list[int] = []
