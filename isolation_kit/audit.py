@@ -117,10 +117,12 @@ class Campaign:
     ) -> tuple[CaseOutcome, Trace]:
         """Run one case under some oracles; equal variants run once."""
         traces: dict[Variant, Trace] = {}
+        digest = scenario.digest()
+        case = scenario.base_digest() if scenario.variant else digest
 
         def execute(variant: Variant) -> Trace:
             if variant not in traces:
-                traces[variant] = self._runner.execute(variant.scenario)
+                traces[variant] = self._runner.execute(variant.scenario, case)
             return traces[variant]
 
         before = self._runner.executions
@@ -131,7 +133,7 @@ class Campaign:
         outcome = CaseOutcome(
             block=block,
             index=index,
-            digest=scenario.digest(),
+            digest=digest,
             mode=mode_of(scenario),
             judgements=judgements,
             executions=self._runner.executions - before,

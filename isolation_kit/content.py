@@ -117,6 +117,10 @@ class Attack:
     overflow: Overflow | None = None
     maps: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        """By id: hashing all texts would cost more than what is cached under it."""
+        return hash((self.family, self.id))
+
 
 @dataclass(frozen=True, slots=True)
 class Bilingual:

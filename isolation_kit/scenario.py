@@ -225,6 +225,10 @@ class Scenario:
     limits: Limits = field(default_factory=Limits)
     variant: tuple[tuple[str, int], ...] = ()
 
+    def __hash__(self) -> int:
+        """By what tells generated cases apart; hashing every text would cost more than running the case."""
+        return hash((self.family, self.attack, self.seed, self.variant, len(self.turns)))
+
     @property
     def quiet(self) -> bool:
         """True if no puppet copies its context: what leaks now is structural."""

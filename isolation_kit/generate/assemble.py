@@ -30,6 +30,7 @@ class Draw(NamedTuple):
     fill: int = 0
 
 
+_SHAPES = (0, 0, 0, 0, 1, 1, 2, 3)  # noise lies at the top level in half of the replies
 EVERYTHING = Draw(pick=0, child=0, flags=0b100111, fill=0)
 
 
@@ -107,7 +108,7 @@ class Builder:
         result = self._text(f"{side}.tool.result", who, draw.pick)
         noise = self._text(f"{side}.tool.noise", who, draw.pick)
         tool = agent.tools[number % len(agent.tools)]
-        raw = reply(tool.fields, result, noise, (draw.flags >> 3) & 3)
+        raw = reply(tool.fields, result, noise, _SHAPES[(draw.flags >> 3 & 3) * 2 + draw.pick % 2])
         if draw.fill >= 60:
             raw = reply(tool.fields, f"{result} {filler(draw.fill, 200)}", noise, 0)
         return UseTool(number % len(agent.tools), query, raw)

@@ -57,4 +57,4 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
     )
 
 
-FAMILY = Family("cross-user", st.tuples(NUMBER, NUMBER, NUMBER, turn(), turn(), turn()), _build)
+FAMILY = Family("cross-user", st.tuples(NUMBER, NUMBER, NUMBER, turn(), turn()), _build)

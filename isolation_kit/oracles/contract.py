@@ -49,7 +49,7 @@ def _check(
         return Judgement.not_applicable(_NAME, "no child was reached")
     tokens = tuple(item.token for item in trace.planted)
     seen: dict[Fingerprint, Finding] = {}
-    for event in trace.events:
+    for event in _last_words(trace.events):
         names: set[str] = set()
         for channel, path, tool in _violations(event, declaration):
             name = _safe(path[-1], tokens)
@@ -71,6 +71,20 @@ ORACLE = Oracle(
 )
 
 Path = tuple[str, ...]
+
+
+def _last_words(events: tuple[Event, ...]) -> Iterator[Event]:
+    """The events without those requests that a later one of the same child repeats and goes on from."""
+    later: dict[tuple[str, int], bytes] = {}
+    kept = []
+    for event in reversed(events):
+        if event.channel is Channel.CHILD_REQUEST:
+            key = (event.agent, event.instance)
+            if key in later and later[key].startswith(event.data[:-2]):
+                continue
+            later[key] = event.data
+        kept.append(event)
+    return reversed(kept)
 
 
 def undeclared(schema: Schema, value: Any) -> Iterator[Path]:

@@ -61,6 +61,7 @@ class Case:
         self._root_replies: dict[int, deque[str]] = {}
         self._instances: dict[str, int] = {}
         self._static: dict[str, int] = {}
+        self._offered: dict[tuple[str, int], tuple[Mapping[str, Any], ...]] = {}
         self.lock = threading.RLock()
 
     # -- texts and tokens --------------------------------------------------------------------------------
@@ -245,7 +246,10 @@ class Case:
         self.record(channel, call.agent, body, turn=turn, delegation=delegation)
         if root:
             return
-        if call.tools:
+        offered = (call.agent, delegation.instance if delegation else -1)
+        if call.tools and self._offered.get(offered) != call.tools:
+            # Once per instance and change: every request would say the same.
+            self._offered[offered] = call.tools
             self.record(Channel.CHILD_TOOLS, call.agent, _dump(call.tools), turn=turn, delegation=delegation)
         headers = clean_headers(call.headers)
         if headers:

@@ -96,12 +96,12 @@ class Runner:
             )
             raise TargetTimeout(self.abandoned) from None
 
-    def execute(self, scenario: Scenario) -> Trace:
+    def execute(self, scenario: Scenario, digest: str = "") -> Trace:
         """Run one case. Whatever the target does, a Trace comes back.
 
-        Its `error` and `refused` tell of trouble.
+        Its `error` and `refused` tell of trouble. `digest` is the base case's, where the caller knows it.
         """
-        recorder = Recorder(self.ledger, scenario, scenario.base_digest())
+        recorder = Recorder(self.ledger, scenario, digest or scenario.base_digest())
         if self.abandoned:
             return recorder.trace(error=self.abandoned)
         self.executions += 1
