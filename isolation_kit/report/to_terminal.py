@@ -14,6 +14,7 @@ from isolation_kit.report.words import share_brief
 __all__ = ["terminal"]
 
 _ROWS = 10
+_EXPOSURES = 3
 _CASES = 2
 _REMEDIES = 3
 _LAST = 16
@@ -28,14 +29,17 @@ def terminal(report: Mapping[str, Any], *, color: bool = False, width: int = 100
 
     Only ASCII punctuation of its own, so it survives any console; `color` adds ANSI colours to the verdict.
     """
-    page = view(report, most=_ROWS)
+    failing = any(row["counts"] for row in report["fingerprints"])
+    # Where nothing fails, a few exposures are enough here; remedies and cases stand in the report file.
+    page = view(report, most=_ROWS if failing else _EXPOSURES)
+    cases = [row for row in page["cases"] if row["counts"]]
     width = min(max(width, _NARROWEST), _WIDEST)
     parts = [
         _top(page, color, width),
         _table(page, width),
-        _remedies(page, width),
+        _remedies(page, width) if failing else [],
         _coverage(page, width),
-        *(_case(row, width) for row in page["cases"][:_CASES]),
+        *(_case(row, width) for row in cases[:_CASES]),
         _items(page, width),
         _rest(page, report, width),
     ]
