@@ -212,18 +212,19 @@ def effective_interval(
     Args:
         blocks: (hits, cases) per block of one seed; their variance over the binomial one is the design
             effect, never taken below 1.
-        zero_effect: the design effect assumed where nothing was hit.
+        zero_effect: the design effect assumed where nothing (or everything) was hit; it fades with the hits,
+            so that one hit never supports a lower bound than none.
     """
     if n <= 0:
         return 0.0, 1.0
+    effect = max(1.0, zero_effect / (1 + max(0, min(count, n - count)) / 8))
     if count <= 0 or count >= n:
-        return wilson(count / zero_effect, n / zero_effect)
+        return wilson(count / effect, n / effect)
     share = count / n
     usable = [(hit, size) for hit, size in blocks if size]
-    effect = 1.0
     if len(usable) > 1:
         between = sum(size * (hit / size - share) ** 2 for hit, size in usable) / (len(usable) - 1)
-        effect = max(1.0, between / (share * (1 - share)))
+        effect = max(effect, between / (share * (1 - share)))
     return wilson(count / effect, n / effect)
 
 

@@ -178,3 +178,9 @@ def test_an_allowed_finding_is_counted_with_its_entry() -> None:
     tally.add(outcome(0, found(Finding(PRINT, "canary", allowed_by="entry"))))
     assert (tally.hits[KEY].count, tally.hits[KEY].allowed_by) == (1, "entry")
     assert Hits().merge(tally.hits[KEY]).allowed_by == "entry"
+
+
+@given(st.integers(0, 20), st.integers(100, 2000))
+def test_more_hits_never_support_a_lower_bound(count: int, n: int) -> None:
+    """The upper end of the interval grows with the hits, from none on."""
+    assert effective_interval(count, n, [])[1] <= effective_interval(count + 1, n, [])[1] + 1e-3

@@ -25,15 +25,16 @@ _TEMPERS = (
 
 
 def sweep(declaration: Declaration) -> Iterator[Scenario]:
-    """Per direct child and temperament one conversation: two turns of one user, one of another."""
+    """Per direct child and temperament one conversation: a user about two people, then another user."""
     for number in range(len(declaration.direct)):
         for root, child in _TEMPERS:
             builder = Builder(_PLAIN, declaration)
             draw = EVERYTHING._replace(child=number)
             turns = (
                 builder.turn(0, draw, user=0, session="s", subject=0),
-                builder.turn(1, draw._replace(pick=1), user=0, session="s", subject=0, last=True),
-                builder.turn(2, draw, user=1, session="s", subject=1, last=True),
+                builder.turn(1, draw._replace(pick=1), user=0, session="s", subject=1),
+                builder.turn(2, draw, user=0, session="s", subject=0, last=True, follow_up=True),
+                builder.turn(3, draw, user=1, session="s", last=True),
             )
             yield Scenario(
                 SWEEP,
