@@ -13,18 +13,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isolation_kit import content
 from isolation_kit.content import (
     TOKEN,
     Attack,
+    Bilingual,
+    Carrier,
+    Example,
     FingerprintClass,
+    Overflow,
+    Structure,
     class_of_slot,
     classify,
     content_root,
     load_attacks,
     load_fingerprint_classes,
+    loading,
     normalise_field,
 )
+from isolation_kit.content.rules import RULES
 from isolation_kit.errors import ContentError
 from isolation_kit.policy import audience
 from isolation_kit.scenario import Slot
@@ -96,7 +102,7 @@ remedy = { en = "r", zh = "办法" }
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is shipped, so that a load reads the test's own files only."""
     (tmp_path.parent / "none").mkdir(exist_ok=True)
-    monkeypatch.setattr(content, "content_root", lambda folder: tmp_path.parent / "none")
+    monkeypatch.setattr(loading, "content_root", lambda folder: tmp_path.parent / "none")
 
 
 def attack_file(root: Path, text: str, family: str = "noise-injection", name: str = "demo.toml") -> Path:
@@ -460,7 +466,7 @@ def test_the_root_is_the_wheel_then_the_checkout_then_an_error(
     """Content inside the package wins, then a checkout with a pyproject.toml; else reinstall."""
     package = tmp_path / "isolation_kit"
     package.mkdir()
-    monkeypatch.setattr(content, "files", lambda name: package)
+    monkeypatch.setattr(loading, "files", lambda name: package)
     (tmp_path / "attacks").mkdir()
     with pytest.raises(ContentError, match="reinstall"):
         content_root("attacks")
@@ -472,8 +478,6 @@ def test_the_root_is_the_wheel_then_the_checkout_then_an_error(
 
 def test_every_key_has_a_rule() -> None:
     """Each field of each content record says what is allowed and shows an example."""
-    kinds = (content.Carrier, content.Structure, content.Overflow, content.Example, Attack)
-    known = {
-        f"{k.__name__}.{f.name}" for k in (*kinds, content.Bilingual, FingerprintClass) for f in fields(k)
-    }
-    assert known == set(content._RULES)
+    kinds = (Carrier, Structure, Overflow, Example, Attack)
+    known = {f"{k.__name__}.{f.name}" for k in (*kinds, Bilingual, FingerprintClass) for f in fields(k)}
+    assert known == set(RULES)
