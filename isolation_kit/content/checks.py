@@ -21,6 +21,11 @@ def _check_name(path: Path, key: str, given: str, expected: str) -> None:
 
 
 def check_attack(attack: Attack, path: Path) -> None:
+    """Refuse an attack whose keys contradict each other or its file name.
+
+    Raises:
+        ContentError: for the first contradiction.
+    """
     _check_name(path, "id", attack.id, path.stem)
     _check_name(path, "family", attack.family, path.parent.name)
     for index, carrier in enumerate(attack.carriers):
@@ -77,6 +82,11 @@ def _is_object(text: str) -> bool:
 
 
 def check_class(entry: FingerprintClass, path: Path) -> None:
+    """Refuse a pollutant class that is not named as its file, or whose samples contradict its names.
+
+    Raises:
+        ContentError: for the first contradiction.
+    """
     _check_name(path, "id", entry.id, path.stem)
     for key, names, wanted in (("matches", entry.matches, True), ("misses", entry.misses, False)):
         if not names:

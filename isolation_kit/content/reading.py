@@ -19,12 +19,22 @@ T = TypeVar("T")
 
 
 def refuse(path: Path, key: str, given: str, allowed: str, example: str) -> NoReturn:
+    """Refuse a content file.
+
+    Raises:
+        ContentError: always; names the file, the key, what was given and what is allowed.
+    """
     raise ContentError(
         f"{path}: key {key!r}: {given}; allowed: {allowed}; example: {example}. Correct or remove the file."
     )
 
 
 def read_record(kind: type[T], path: Path) -> T:
+    """Read one file into a record of `kind`.
+
+    Raises:
+        ContentError: if the file cannot be read, or has a key or a value that `RULES` does not allow.
+    """
     reason = ""
     raw: dict[str, Any] = {}
     try:

@@ -30,6 +30,8 @@ _CHANNELS = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """What a value may be, an example, and the test that holds for it."""
+
     allowed: str
     example: str
     holds: Callable[[Any], bool]

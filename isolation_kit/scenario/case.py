@@ -1,0 +1,182 @@
+"""One complete case, and how it is written to JSON and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2b
+from typing import Any
+
+from isolation_kit.errors import UsageError
+from isolation_kit.scenario.acts import (
+    ACT_NAMES,
+    ACTS,
+    Act,
+    Answer,
+    Delegate,
+    Limits,
+    Say,
+    Temperament,
+    TurnPlan,
+    UseTool,
+)
+from isolation_kit.scenario.places import Place, places_in
+
+__all__ = ["Scenario"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One complete case. `users` and `subjects` are names; turns refer to them by index."""
+
+    family: str
+    attack: str
+    seed: int
+    turns: tuple[TurnPlan, ...]
+    users: tuple[str, ...] = ("u_0",)
+    subjects: tuple[str, ...] = ()
+    root: Temperament = Temperament.QUIET
+    child: Temperament = Temperament.QUIET
+    concurrent: bool = False
+    limits: Limits = field(default_factory=Limits)
+    variant: tuple[tuple[str, int], ...] = ()
+
+    def __hash__(self) -> int:
+        """By what tells generated cases apart; hashing every text would cost more than running the case."""
+        return hash((self.family, self.attack, self.seed, self.variant, len(self.turns)))
+
+    @property
+    def quiet(self) -> bool:
+        """True if no puppet copies its context: what leaks now is structural."""
+        return self.root is Temperament.QUIET and self.child is Temperament.QUIET
+
+    def texts(self) -> Iterator[str]:
+        """Every carrier text of the case, in order of the script."""
+        for turn in self.turns:
+            yield turn.text
+            yield from _act_texts(turn.acts)
+
+    def places(self) -> frozenset[Place]:
+        """Every place that a placeholder of the script names."""
+        return frozenset(place for text in self.texts() for place in places_in(text))
+
+    def with_variant(self, slots: Mapping[str, int]) -> Scenario:
+        """The same case with the secrets of `slots` drawn anew: a pure change for paired runs."""
+        return replace(self, variant=tuple(sorted(slots.items())))
+
+    def variant_of(self, slot: str) -> int:
+        """The number of the secret that `slot` holds in this variant (0: the base)."""
+        return dict(self.variant).get(slot, 0)
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, no token."""
+        return json.dumps(_encode(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Scenario:
+        """Read what `to_json` wrote.
+
+        Raises:
+            UsageError: if `text` is no stored case.
+        """
+        try:
+            return _decode(json.loads(text))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(
+                f"this is no stored case ({type(error).__name__}); give a file that a run wrote under "
+                ".isolation/cases/, for example: isolation-kit replay .isolation/cases/1a2b3c.json"
+            ) from None
+
+    def digest(self) -> str:
+        """16 hex digits over the canonical JSON."""
+        return _digest(self)
+
+    def base_digest(self) -> str:
+        """The digest of the base case, equal for all of its variants."""
+        return _digest(self if not self.variant else replace(self, variant=()))
+
+
+def _digest(scenario: Scenario) -> str:
+    return blake2b(scenario.to_json().encode(), digest_size=8).hexdigest()
+
+
+def _act_texts(acts: tuple[Act, ...]) -> Iterator[str]:
+    for act in acts:
+        match act:
+            case Say(text) | Answer(text):
+                yield text
+            case UseTool(_, query, reply):
+                yield query
+                yield reply
+            case Delegate(_, task, inner, constants, _):
+                yield task
+                if constants:
+                    yield constants
+                yield from _act_texts(inner)
+
+
+_FIELDS: Mapping[type[Any], tuple[str, ...]] = {
+    kind: tuple(item.name for item in fields(kind)) for kind in (*ACT_NAMES, Scenario, TurnPlan, Limits)
+}
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_encode(item) for item in value]
+    kind = type(value)
+    if kind in _FIELDS:
+        out = {name: _encode(getattr(value, name)) for name in _FIELDS[kind]}
+        if kind in ACT_NAMES:
+            out["act"] = ACT_NAMES[kind]
+        return out
+    return value
+
+
+_PLAIN = {"str": str, "int": int, "bool": bool}
+_PLAIN_FIELDS: Mapping[type[Any], tuple[tuple[str, type[Any]], ...]] = {
+    kind: tuple((item.name, _PLAIN[str(item.type)]) for item in fields(kind) if item.type in _PLAIN)
+    for kind in _FIELDS
+}
+
+
+def _checked(value: Any) -> Any:
+    """`value`, if its plain fields hold what they declare: a file edited by hand fails here, not in a run."""
+    for name, kind in _PLAIN_FIELDS[type(value)]:
+        if type(getattr(value, name)) is not kind:
+            raise TypeError(name)
+    return value
+
+
+def _decode_act(raw: Mapping[str, Any]) -> Act:
+    values = {name: raw[name] for name in raw if name != "act"}
+    if raw["act"] == "delegate":
+        values["acts"] = tuple(_decode_act(act) for act in values["acts"])
+    act: Act = _checked(ACTS[raw["act"]](**values))
+    return act
+
+
+def _decode(raw: Mapping[str, Any]) -> Scenario:
+    turns = tuple(
+        _checked(TurnPlan(**{**turn, "acts": tuple(_decode_act(act) for act in turn["acts"])}))
+        for turn in raw["turns"]
+    )
+    scenario: Scenario = _checked(
+        Scenario(
+            **{
+                **raw,
+                "turns": turns,
+                "users": tuple(raw["users"]),
+                "subjects": tuple(raw["subjects"]),
+                "root": Temperament(raw["root"]),
+                "child": Temperament(raw["child"]),
+                "limits": _checked(Limits(**raw["limits"])),
+                "variant": tuple((slot, number) for slot, number in raw["variant"]),
+            }
+        )
+    )
+    if any(not 0 <= turn.user < len(scenario.users) for turn in turns):
+        raise ValueError("a turn names no user")
+    if any(turn.subject >= len(scenario.subjects) for turn in turns):
+        raise ValueError("a turn names no subject")
+    return scenario
