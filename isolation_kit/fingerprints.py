@@ -6,13 +6,13 @@ A case counts once per fingerprint. `n` is the number of cases in which an oracl
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from isolation_kit.finding import Finding, Fingerprint, Judgement, Mode, Verdict, worst
+from isolation_kit.intervals import effective_interval, wilson
 
 __all__ = ["CaseOutcome", "Hits", "Tally", "effective_interval", "wilson"]
 
@@ -194,51 +194,18 @@ def _grouped(findings: Iterable[Finding]) -> dict[Key, list[Finding]]:
     return groups
 
 
-def wilson(count: float, n: float, z: float = 1.96) -> tuple[float, float]:
-    """The Wilson score interval of a share (E. B. Wilson, 1927); (0, 1) where n is 0."""
-    if n <= 0:
-        return 0.0, 1.0
-    share = count / n
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def effective_interval(
-    count: int, n: int, blocks: Iterable[tuple[int, int]], zero_effect: float = 4.0
-) -> tuple[float, float]:
-    """Wilson on an effective n: generated cases of one block resemble each other.
-
-    Args:
-        blocks: (hits, cases) per block of one seed; their variance over the binomial one is the design
-            effect, never taken below 1.
-        zero_effect: the design effect assumed where nothing (or everything) was hit; it fades with the hits,
-            so that one hit never supports a lower bound than none.
-    """
-    if n <= 0:
-        return 0.0, 1.0
-    effect = max(1.0, zero_effect / (1 + max(0, min(count, n - count)) / 8))
-    if count <= 0 or count >= n:
-        return wilson(count / effect, n / effect)
-    share = count / n
-    usable = [(hit, size) for hit, size in blocks if size]
-    if len(usable) > 1:
-        between = sum(size * (hit / size - share) ** 2 for hit, size in usable) / (len(usable) - 1)
-        effect = max(effect, between / (share * (1 - share)))
-    return wilson(count / effect, n / effect)
+_COUNTERS = (
+    *("cases", "verdicts", "oracles", "reasons", "able", "planted", "channels", "pollution"),
+    "block_sizes",
+)
+_HIT_COUNTERS = ("blocks", "oracles", "forms", "source_tools", "tiers")
 
 
 def _dump(tally: Tally) -> dict[str, Any]:
     def pairs(counter: Mapping[Any, int]) -> list[Any]:
         return sorted([list(key) if isinstance(key, tuple) else key, count] for key, count in counter.items())
 
-    out: dict[str, Any] = {
-        name: pairs(getattr(tally, name))
-        for name in (
-            *("cases", "verdicts", "oracles", "reasons", "able", "planted", "channels", "pollution"),
-            "block_sizes",
-        )
-    }
+    out: dict[str, Any] = {name: pairs(getattr(tally, name)) for name in _COUNTERS}
     out |= {
         "task_responses": tally.task_responses,
         "refused": tally.refused,
@@ -248,10 +215,7 @@ def _dump(tally: Tally) -> dict[str, Any]:
                 "fingerprint": [key.target, key.edge, key.what, key.channel, key.direction],
                 "kind": str(kind),
                 "mode": str(mode),
-                **{
-                    name: pairs(getattr(hits, name))
-                    for name in ("blocks", "oracles", "forms", "source_tools", "tiers")
-                },
+                **{name: pairs(getattr(hits, name)) for name in _HIT_COUNTERS},
                 "allowed_by": hits.allowed_by,
                 "first": list(hits.first),
                 "first_execution": hits.first_execution,
@@ -268,30 +232,15 @@ def _load(raw: Mapping[str, Any]) -> Tally:
 
     hits = {
         (Fingerprint(*item["fingerprint"]), Verdict(item["kind"]), Mode(item["mode"])): Hits(
-            blocks=counter(item["blocks"]),
-            oracles=counter(item["oracles"]),
-            forms=counter(item["forms"]),
-            source_tools=counter(item["source_tools"]),
-            tiers=counter(item["tiers"]),
+            **{name: counter(item[name]) for name in _HIT_COUNTERS},
             allowed_by=item["allowed_by"],
             first=(item["first"][0], item["first"][1], item["first"][2]),
             first_execution=item["first_execution"],
         )
         for item in raw["hits"]
     }
-    names = (
-        "cases",
-        "verdicts",
-        "oracles",
-        "reasons",
-        "able",
-        "planted",
-        "channels",
-        "pollution",
-        "block_sizes",
-    )
     return Tally(
-        **{name: counter(raw[name]) for name in names},
+        **{name: counter(raw[name]) for name in _COUNTERS},
         hits=hits,
         task_responses=raw["task_responses"],
         refused=raw["refused"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from isolation_kit.fingerprints import effective_interval
+from isolation_kit.intervals import effective_interval
 from isolation_kit.report.rows import worst_family
 from isolation_kit.report.words import capital, count_words, percent, share_words, story
 

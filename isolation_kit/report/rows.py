@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from isolation_kit.finding import Fingerprint, Mode, Verdict
-from isolation_kit.fingerprints import Hits, Tally, effective_interval
+from isolation_kit.fingerprints import Hits, Tally
+from isolation_kit.intervals import effective_interval
 from isolation_kit.report.facts import Facts
 
 __all__ = ["SEVERITIES", "child_of", "counted", "fingerprint_rows", "strict_and_declared", "worst_family"]
