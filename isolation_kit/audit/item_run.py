@@ -1,40 +1,35 @@
-"""The audit of one target: sweep, census, reduction. The one core that every face uses."""
+"""One item while it runs: gets its cases, counts them, and reduces what they showed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from isolation_kit.content import Attack
+from isolation_kit.audit.plan import FAMILIES
 from isolation_kit.conversation import conversation
 from isolation_kit.errors import ConfigError
-from isolation_kit.finding import Fingerprint, Mode, Verdict
-from isolation_kit.fingerprints import CaseOutcome, Tally
-from isolation_kit.generate import FAMILIES as _FAMILIES
-from isolation_kit.generate import SWEEP, sweep
-from isolation_kit.journal import Journal
-from isolation_kit.oracles import Oracle, Variant, all_oracles, drive
-from isolation_kit.oracles.protocol import mode_of
+from isolation_kit.finding import Mode, Verdict
+from isolation_kit.fingerprints import Key, Tally
+from isolation_kit.generate import FAMILIES as GENERATORS
+from isolation_kit.generate import sweep
+from isolation_kit.oracles import Oracle, all_oracles
 from isolation_kit.outcome import Item, ItemOutcome, Smallest
-from isolation_kit.policy import Policy
 from isolation_kit.reduction import reduce
 from isolation_kit.scenario import Scenario
-from isolation_kit.stage import Ledger, Runner
-from isolation_kit.stage.server import Endpoint
-from isolation_kit.target import Declaration
 from isolation_kit.trace import CHILD_CHANNELS, Trace
 
-__all__ = ["FAMILIES", "Campaign", "Plan", "items"]
+if TYPE_CHECKING:  # a campaign starts its item runs; they name it in annotations only
+    from isolation_kit.audit.campaign import Campaign
 
-FAMILIES: tuple[str, ...] = tuple(_FAMILIES)
+__all__ = ["ItemRun"]
+
 _BLOCK = 50
 _CAUSES = 20
 _REDUCTION = 500
@@ -42,120 +37,7 @@ _REDUCTION_ITEM = 1500  # executions for all causes of an item: a framework's ca
 _HOPELESS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to run.
-
-    Attributes:
-        cases: generated cases per item.
-        profile: "quick", "ci" or "deep": how often each oracle judges.
-        case_timeout: seconds for one case.
-        deadline: a `time.monotonic()` value after which no further block starts.
-        shard: (i, n): this process runs every n-th block, beginning with the i-th.
-        untested: child to reason, declared as not tested on purpose.
-    """
-
-    seed: int = 7
-    cases: int = 1000
-    families: tuple[str, ...] = FAMILIES
-    profile: str = "quick"
-    policy: Policy = field(default_factory=Policy)
-    attacks: tuple[Attack, ...] = ()
-    case_timeout: float = 20.0
-    deadline: float | None = None
-    shard: tuple[int, int] = (1, 1)
-    untested: Mapping[str, str] = field(default_factory=dict)
-
-
-def items(targets: Sequence[str], families: Sequence[str]) -> tuple[Item, ...]:
-    """The items of a run in order: per target the sweep first, then the families."""
-    names = [(target, family) for target in targets for family in (SWEEP, *families)]
-    return tuple(Item(order, target, family) for order, (target, family) in enumerate(names))
-
-
-Key = tuple[Fingerprint, Verdict, Mode]
-
-
-class Campaign:
-    """Audits one target. Use it as a context manager: it owns a worker thread and, if asked for, a server."""
-
-    def __init__(self, declaration: Declaration, plan: Plan, *, journal: Journal | None = None) -> None:
-        self.declaration = declaration
-        self.plan = plan
-        self.journal = journal
-        self._endpoint = Endpoint()
-        self._runner = Runner(
-            declaration, Ledger(plan.seed), timeout=plan.case_timeout, endpoint=self._endpoint.url
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Tear the target down and stop thread and server."""
-        self._runner.close()
-        self._endpoint.close()
-
-    def run(self, item: Item) -> ItemOutcome:
-        """Run one item: the sweep, or the census of one family, then reduce what it found."""
-        wall, cpu = time.monotonic(), time.process_time()
-        run = _ItemRun(self, item)
-        outcome = run.sweep() if item.family == SWEEP else run.census()
-        return replace(outcome, cpu_seconds=time.process_time() - cpu, wall_seconds=time.monotonic() - wall)
-
-    def replay(self, scenario: Scenario) -> CaseOutcome:
-        """Judge one stored case with every oracle."""
-        return self.judge(scenario, 0, 0, all_oracles())[0]
-
-    def judge(
-        self, scenario: Scenario, block: int, index: int, oracles: Sequence[Oracle]
-    ) -> tuple[CaseOutcome, Trace]:
-        """Run one case under some oracles; equal variants run once."""
-        traces: dict[Variant, Trace] = {}
-        digest = scenario.digest()
-        case = scenario.base_digest() if scenario.variant else digest
-
-        def execute(variant: Variant) -> Trace:
-            if variant not in traces:
-                traces[variant] = self._runner.execute(variant.scenario, case)
-            return traces[variant]
-
-        before = self._runner.executions
-        base = execute(Variant(scenario))
-        judgements = tuple(
-            drive(oracle, scenario, self.declaration, self.plan.policy, execute) for oracle in oracles
-        )
-        outcome = CaseOutcome(
-            block=block,
-            index=index,
-            digest=digest,
-            mode=mode_of(scenario),
-            judgements=judgements,
-            executions=self._runner.executions - before,
-            refused=bool(base.refused),
-            pollution=tuple((item.path, item.source_tool) for item in base.pollution),
-            task_responses=base.task_responses,
-            planted=frozenset(item.place.slot for item in base.planted),
-            channels=frozenset((event.agent, str(event.channel)) for event in base.events),
-        )
-        return outcome, base
-
-    def hears_logs(self) -> bool:
-        """True if the log tap passes the stage's own line."""
-        return bool(self.abandoned) or self._runner.probe_log(next(sweep(self.declaration)))
-
-    @property
-    def abandoned(self) -> str:
-        """Why the target is not run any more, or ""."""
-        return self._runner.abandoned
-
-
-class _ItemRun:
+class ItemRun:
     """The counters and first cases of one item while it runs."""
 
     def __init__(self, campaign: Campaign, item: Item) -> None:
@@ -191,7 +73,7 @@ class _ItemRun:
         return replace(self.outcome(number), unreached=unreached, not_tapped=tuple(sorted(blind)))
 
     def census(self) -> ItemOutcome:
-        family = _FAMILIES.get(self.item.family)
+        family = GENERATORS.get(self.item.family)
         attacks = tuple(a for a in self.plan.attacks if a.family == self.item.family)
         if family is None or not attacks:
             raise ConfigError(

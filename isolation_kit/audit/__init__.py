@@ -1,0 +1,8 @@
+"""The audit of one target: sweep, census, reduction. The one core that every face uses."""
+
+from __future__ import annotations
+
+from isolation_kit.audit.campaign import Campaign
+from isolation_kit.audit.plan import FAMILIES, Plan, items
+
+__all__ = ["FAMILIES", "Campaign", "Plan", "items"]

@@ -1,0 +1,47 @@
+"""What an audit is to run: the plan, and the items that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from isolation_kit.content import Attack
+from isolation_kit.generate import FAMILIES as GENERATORS
+from isolation_kit.generate import SWEEP
+from isolation_kit.outcome import Item
+from isolation_kit.policy import Policy
+
+__all__ = ["FAMILIES", "Plan", "items"]
+
+FAMILIES: tuple[str, ...] = tuple(GENERATORS)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        cases: generated cases per item.
+        profile: "quick", "ci" or "deep": how often each oracle judges.
+        case_timeout: seconds for one case.
+        deadline: a `time.monotonic()` value after which no further block starts.
+        shard: (i, n): this process runs every n-th block, beginning with the i-th.
+        untested: child to reason, declared as not tested on purpose.
+    """
+
+    seed: int = 7
+    cases: int = 1000
+    families: tuple[str, ...] = FAMILIES
+    profile: str = "quick"
+    policy: Policy = field(default_factory=Policy)
+    attacks: tuple[Attack, ...] = ()
+    case_timeout: float = 20.0
+    deadline: float | None = None
+    shard: tuple[int, int] = (1, 1)
+    untested: Mapping[str, str] = field(default_factory=dict)
+
+
+def items(targets: Sequence[str], families: Sequence[str]) -> tuple[Item, ...]:
+    """The items of a run in order: per target the sweep first, then the families."""
+    names = [(target, family) for target in targets for family in (SWEEP, *families)]
+    return tuple(Item(order, target, family) for order, (target, family) in enumerate(names))
