@@ -11,11 +11,12 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from isolation_kit.scenario import Act, Answer, Delegate, Place, Scenario, TurnPlan, fill, places_in
+from isolation_kit.scenario import Act, Delegate, Place, Scenario, fill
+from isolation_kit.stage.delegations import Delegations, user_text
 from isolation_kit.stage.puppet import Delegation, ModelCall, ModelReply, Puppet
 from isolation_kit.stage.recorder import Recorder, clean_headers
 from isolation_kit.target import Declaration, Turn
-from isolation_kit.trace import Channel, Handover, Lifecycle
+from isolation_kit.trace import Channel, Lifecycle
 
 __all__ = ["CURRENT_TURN", "Case"]
 
@@ -56,10 +57,9 @@ class Case:
         self.fresh = fresh
         self.puppet = Puppet(declaration, self.fill, self._on_delegate)
         self.open: set[int] = set()
-        self.delegations: list[Delegation] = []
+        self.delegations = Delegations(recorder)
         self._root: dict[int, deque[Act]] = {}
         self._root_replies: dict[int, deque[str]] = {}
-        self._instances: dict[str, int] = {}
         self._static: dict[str, int] = {}
         self._offered: dict[tuple[str, int], tuple[Mapping[str, Any], ...]] = {}
         self.lock = threading.RLock()
@@ -87,7 +87,7 @@ class Case:
         self.open.add(index)
         self._root[index] = deque(plan.acts)
         self._root_replies[index] = deque()
-        text = self._user_text(index, plan)
+        text = user_text(self.scenario, self.declaration, index, self.delegations.start, self.fill)
         if self.scenario.concurrent:
             text += f" [ref:t{index}]"
         user = self.scenario.users[plan.user]
@@ -98,66 +98,14 @@ class Case:
         """Close a turn: what is left of its scripts is dropped."""
         self.open.discard(index)
         self._root.pop(index, None)
-        for delegation in self.delegations:
-            if delegation.turn == index and not delegation.done:
-                delegation.done = True
-                delegation.queue.clear()
+        self.delegations.end(index)
 
-    def _user_text(self, index: int, plan: TurnPlan) -> str:
-        triggers = self.declaration.triggers
-        if not triggers:
-            return self.fill(plan.text)
-        names = self.declaration.direct
-        parts = []
-        for delegate in plan.delegations:
-            child = names[delegate.child % len(names)]
-            if child in triggers:
-                parts.append(self._trigger(index, plan, child, delegate))
-        parts.append(self.fill(plan.text))
-        return " ".join(part for part in parts if part)
-
-    def _trigger(self, index: int, plan: TurnPlan, child: str, delegate: Delegate) -> str:
-        """The user text that leads a rule-driven parent to `child`; a follow-up does not repeat the task."""
-        places = places_in(delegate.task)
-        follows = bool(places) and all(place.turn < index for place in places)
-        template = self.declaration.triggers[child]
-        if follows and child in self.declaration.follow_ups:
-            template = self.declaration.follow_ups[child]
-        delegation = self._start(child, index, delegate)
-        subject = self.scenario.subjects[plan.subject] if plan.subject >= 0 else ""
-        task = self.fill(delegate.task, delegation.agent, delegation.instance)
-        return template.replace("{subject}", subject).replace("{task}", task)
-
-    # -- delegations -------------------------------------------------------------------------------------
-
-    def _start(self, child: str, turn: int, plan: Delegate) -> Delegation:
-        instance = self._instances.get(child, 0)
-        self._instances[child] = instance + 1
-        delegation = Delegation.of(child, instance, turn, plan)
-        self.delegations.append(delegation)
-        for place in sorted(delegation.places):
-            self.recorder.plant(place, child, instance)
-        return delegation
+    # -- whose call it is ---------------------------------------------------------------------------------
 
     def _on_delegate(self, child: str, plan: Delegate) -> str:
         turn = CURRENT_TURN.get() if CURRENT_TURN.get() >= 0 else next(iter(self.open), -1)
-        delegation = self._start(child, turn, plan)
+        delegation = self.delegations.start(child, turn, plan)
         return f"[ref:t{turn}.c{delegation.instance}]" if self.scenario.concurrent else ""
-
-    def delegation_of(self, agent: str, turn: int, body: str = "") -> Delegation | None:
-        """The delegation to `agent` that a call in `turn` belongs to.
-
-        Several may be open at once (one child called twice in a step): then the one whose task is in the
-        request is meant.
-        """
-        mine = [item for item in self.delegations if item.agent == agent and item.turn == turn]
-        still = [item for item in mine if not item.done]
-        if len(still) > 1 and body:
-            for item in still:
-                tokens = [self.recorder.plant(place, agent, item.instance) for place in item.places]
-                if tokens and all(token in body for token in tokens):
-                    return item
-        return still[0] if still else (mine[-1] if mine else None)
 
     def turn_of(self, body: str = "") -> int:
         """The turn of the running call: by task context, by being the only open one, or by its ref."""
@@ -168,25 +116,6 @@ class Case:
             return next(iter(self.open))
         refs = _REF.findall(body)
         return int(refs[-1]) if refs and int(refs[-1]) in self.open else -1
-
-    def handovers(self) -> tuple[Handover, ...]:
-        """Every delegation that took place, for the controls."""
-        return tuple(
-            Handover(
-                item.agent,
-                item.instance,
-                item.turn,
-                tuple(sorted(item.places)),
-                tuple(
-                    place
-                    for act in item.plan.acts
-                    if isinstance(act, Answer)
-                    for place in places_in(act.text)
-                ),
-                item.plan.required,
-            )
-            for item in self.delegations
-        )
 
     # -- model calls -------------------------------------------------------------------------------------
 
@@ -222,7 +151,7 @@ class Case:
         return reply
 
     def _child_reply(self, call: ModelCall, body: str, turn: int) -> ModelReply:
-        delegation = self.delegation_of(call.agent, turn, body)
+        delegation = self.delegations.of(call.agent, turn, body)
         self._record_call(call, body, turn, delegation)
         if delegation is None:
             self.recorder.problems.append(f"a call of child {call.agent!r} belongs to no delegation")
@@ -272,7 +201,7 @@ class Case:
         if turn is None:
             turn = self.turn_of()
         if delegation is None and turn >= 0 and agent != self.declaration.root:
-            delegation = self.delegation_of(agent, turn)
+            delegation = self.delegations.of(agent, turn)
         plan = self.scenario.turns[turn] if turn >= 0 else None
         self.recorder.record(
             channel,
@@ -291,7 +220,7 @@ class Case:
         """The scripted reply of a tool, with arguments and raw result recorded."""
         turn = self.turn_of(query)
         child = agent != self.declaration.root
-        delegation = self.delegation_of(agent, turn) if child else None
+        delegation = self.delegations.of(agent, turn) if child else None
         if child:
             self.record(Channel.CHILD_TOOL_ARGS, agent, query, turn=turn, delegation=delegation, tool=name)
         queue = delegation.replies if delegation else self._root_replies.get(turn, deque())

@@ -111,7 +111,7 @@ class Runner:
             answered, error = self._run(self._guarded(case))
         except TargetTimeout as late:
             answered, error = (), str(late)
-        return recorder.trace(answered, error, case.handovers())
+        return recorder.trace(answered, error, case.delegations.handovers())
 
     async def _guarded(self, case: Case) -> tuple[tuple[bool, ...], str]:
         self._tap.case = case

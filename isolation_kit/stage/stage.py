@@ -172,7 +172,7 @@ class Stage:
 
     def _life(self, kind: Lifecycle, agent: str, detail: str = "") -> None:
         turn = self.case.turn_of()
-        delegation = self.case.delegation_of(agent, turn)
+        delegation = self.case.delegations.of(agent, turn)
         self.case.recorder.life(kind, agent, delegation.instance if delegation else -1, turn, detail)
 
     def polluted(

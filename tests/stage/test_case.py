@@ -76,7 +76,7 @@ def test_a_rule_driven_parent_is_led_by_its_trigger() -> None:
     plan = TurnPlan(0, "thanks", (Delegate(0, at("task.input"), (Answer("x"),)),), subject=0)
     running = case(plan, declaration=RULES, subjects=("李娜",))
     text = running.begin(0).text
-    (handover,) = running.handovers()
+    (handover,) = running.delegations.handovers()
     token = running.recorder.planted[0].token
     assert text == f"find {token} of 李娜 thanks"
     assert (handover.agent, handover.task) == ("kid", (Place("task.input"),))
@@ -105,7 +105,7 @@ def test_a_delegation_starts_a_child_with_its_own_script() -> None:
     brief = started.calls[0].arguments["task"]
     assert ask(running, "kid", brief).text.startswith("got ")
     assert ask(running, "boss", "hi", TASK).text == "end"
-    (handover,) = running.handovers()
+    (handover,) = running.delegations.handovers()
     assert (handover.task, handover.answer) == ((Place("task.input"),), (Place("child.answer"),))
     assert [life.kind for life in running.recorder.lives] == [Lifecycle.SPAWNED]
 
