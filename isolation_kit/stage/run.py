@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
-import inspect
 import itertools
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, TypeVar
 
 from isolation_kit.errors import IsolationKitError, TargetError, TargetRefused, TargetTimeout, UsageError
@@ -20,12 +17,12 @@ from isolation_kit.stage.case import CURRENT_TURN, Case
 from isolation_kit.stage.guard import Guard
 from isolation_kit.stage.recorder import Ledger, Recorder
 from isolation_kit.stage.stage import LogTap, Stage
-from isolation_kit.target import Declaration, Turn
+from isolation_kit.stage.under_test import Say, call, describe, opened
+from isolation_kit.target import Declaration
 from isolation_kit.trace import Channel, Trace
 
 __all__ = ["Runner"]
 
-Say = Callable[[Turn], Any]
 T = TypeVar("T")
 _RUNS = itertools.count()
 
@@ -128,7 +125,7 @@ class Runner:
             return (), str(error)
         except BaseException as error:
             # Also SystemExit and a cancellation: out of here they would end the worker thread and the audit.
-            return (), f"the target raised {_describe(error)}"
+            return (), f"the target raised {describe(error)}"
         finally:
             self._tap.case = None
 
@@ -139,7 +136,7 @@ class Runner:
         stage = Stage(self._endpoint, self._run_id)
         stage.enter(case)
         try:
-            async with _opened(self.declaration, stage) as say:
+            async with opened(self.declaration, stage) as say:
                 return await self._converse(case, say)
         finally:
             stage.close()
@@ -150,7 +147,7 @@ class Runner:
         self._stage.enter(case)
         if self._kept_say is None:
             self._kept = contextlib.AsyncExitStack()
-            self._kept_say = await self._kept.enter_async_context(_opened(self.declaration, self._stage))
+            self._kept_say = await self._kept.enter_async_context(opened(self.declaration, self._stage))
         return self._kept_say
 
     async def _converse(self, case: Case, say: Say) -> tuple[bool, ...]:
@@ -194,10 +191,10 @@ async def _turn(case: Case, say: Say, index: int) -> bool:
     turn = case.begin(index)
     try:
         try:
-            answer = await _call(say, turn)
+            answer = await call(say, turn)
         except (SystemExit, KeyboardInterrupt) as error:
             # asyncio lets these two through to the event loop, which would stop.
-            raise TargetError(f"the target raised {_describe(error)}") from None
+            raise TargetError(f"the target raised {describe(error)}") from None
         if not isinstance(answer, str):
             raise TargetError(
                 f"say() returned {type(answer).__name__}; it must return the reply as str, for example "
@@ -208,76 +205,3 @@ async def _turn(case: Case, say: Say, index: int) -> bool:
     finally:
         case.end(index)
         CURRENT_TURN.set(-1)
-
-
-async def _call(say: Say, turn: Turn) -> Any:
-    if inspect.iscoroutinefunction(say):
-        return await say(turn)
-    answer = await _in_thread(say, turn)
-    return await answer if inspect.isawaitable(answer) else answer
-
-
-def _in_thread(say: Say, turn: Turn) -> asyncio.Future[Any]:
-    """Run a sync `say` in a daemon thread of its own: one that hangs must not keep the interpreter alive."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(set_it: Callable[[Any], None], value: Any) -> None:
-        if not future.done():
-            set_it(value)
-
-    def work() -> None:
-        try:
-            outcome = (future.set_result, context.run(say, turn))
-        except BaseException as error:
-            outcome = (future.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, *outcome)
-
-    threading.Thread(target=work, name="isolation-turn", daemon=True).start()
-    return future
-
-
-@contextlib.asynccontextmanager
-async def _opened(declaration: Declaration, stage: Stage) -> AsyncIterator[Say]:
-    """Open a target's generator, sync or async, and close it after the conversation."""
-    factory = declaration.factory
-    assert factory is not None
-    try:
-        if inspect.isasyncgenfunction(factory):
-            async with contextlib.asynccontextmanager(factory)(stage) as say:
-                yield _checked(say)
-            return
-        with contextlib.contextmanager(factory)(stage) as say:
-            yield _checked(say)
-    except RuntimeError as error:
-        if _innermost(error).tb_frame.f_globals.get("__name__") != "contextlib":
-            raise
-        raise TargetError(
-            "the target must yield exactly once; this one yielded never, or went on to a second yield: write "
-            "`yield say` once, with the tear-down after it"
-        ) from None
-
-
-def _checked(say: Any) -> Say:
-    if callable(say):
-        checked: Say = say
-        return checked
-    raise TargetError(
-        f"the target yielded {type(say).__name__}; it must yield its `say` function, for example `yield say`"
-    )
-
-
-def _describe(error: BaseException) -> str:
-    """The type and the innermost place of an exception: never its text, which may hold a payload."""
-    place = _innermost(error)
-    return f"{type(error).__name__} in {place.tb_frame.f_code.co_name} (line {place.tb_lineno})"
-
-
-def _innermost(error: BaseException) -> TracebackType:
-    place = error.__traceback__
-    assert place is not None  # it was caught
-    while place.tb_next is not None:
-        place = place.tb_next
-    return place
