@@ -1,16 +1,11 @@
-"""Reduces a leaking case to its smallest: on the Scenario itself, by its own witness, within a budget.
-
-Drops turns, users, acts and carriers, then shortens texts and JSON replies; keeps a change only if the same
-leak is still there. Bounded by executions, never by time, so that the same case reduces to the same bytes.
-"""
+"""The search for a smaller case: candidates in order, the boldest change first."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
+from isolation_kit.reduction.shorter import shorter, shorter_reply
 from isolation_kit.scenario import (
     Act,
     Answer,
@@ -109,7 +104,7 @@ def _candidates(scenario: Scenario) -> Iterator[Scenario]:
     for index, turn in enumerate(scenario.turns):
         if turn.session != "s":
             yield _with_turn(scenario, index, replace(turn, session="s"))
-        for text in _shorter(turn.text):
+        for text in shorter(turn.text):
             yield _with_turn(scenario, index, replace(turn, text=text))
         for acts in _shorter_acts(turn.acts):
             yield _with_turn(scenario, index, replace(turn, acts=acts))
@@ -217,82 +212,20 @@ def _fewer_acts(acts: tuple[Act, ...]) -> Iterator[tuple[Act, ...]]:
 
 def _shorter_acts(acts: tuple[Act, ...]) -> Iterator[tuple[Act, ...]]:
     for index, act in enumerate(acts):
-        for shorter in _shorter_act(act):
-            yield (*acts[:index], shorter, *acts[index + 1 :])
+        for simpler in _shorter_act(act):
+            yield (*acts[:index], simpler, *acts[index + 1 :])
 
 
 def _shorter_act(act: Act) -> Iterator[Act]:
     match act:
         case Say(text) | Answer(text):
-            yield from (replace(act, text=value) for value in _shorter(text))
+            yield from (replace(act, text=value) for value in shorter(text))
         case UseTool():
-            yield from (replace(act, query=value) for value in _shorter(act.query))
-            yield from (replace(act, reply=value) for value in _shorter_reply(act.reply))
+            yield from (replace(act, query=value) for value in shorter(act.query))
+            yield from (replace(act, reply=value) for value in shorter_reply(act.reply))
         case Delegate():
             if act.child:
                 yield replace(act, child=0)
-            yield from (replace(act, task=value) for value in _shorter(act.task))
-            yield from (replace(act, constants=value) for value in _shorter(act.constants))
+            yield from (replace(act, task=value) for value in shorter(act.task))
+            yield from (replace(act, constants=value) for value in shorter(act.constants))
             yield from (replace(act, acts=inner) for inner in _shorter_acts(act.acts))
-
-
-def _shorter(text: str) -> Iterator[str]:
-    """Nothing, the placeholders alone, then without one of them, then halves of what is long."""
-    if not text:
-        return
-    places = places_in(text)
-    yield ""
-    bare = " ".join(place.placeholder for place in places)
-    if len(bare) < len(text):
-        yield bare
-    if len(places) > 1:
-        for skipped in places:
-            yield fill(text, lambda place, gone=skipped: "" if place == gone else place.placeholder)  # type: ignore[misc]
-    if places:
-        yield fill(text, lambda _: "")
-    parts = text.split() if places else list(text)
-    if len(parts) > 3:
-        glue = " " if places else ""
-        yield glue.join(parts[: len(parts) // 2])
-        yield glue.join(parts[len(parts) // 2 :])
-
-
-def _shorter_reply(text: str) -> Iterator[str]:
-    """A shorter text, or a JSON reply without one of its keys or items."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        if len(text) > 1:
-            yield "x"
-        yield from _shorter(text)
-        return
-    if len(text) > 2:
-        yield "{}"
-    for smaller in _smaller(value):
-        shorter = json.dumps(smaller, ensure_ascii=False, separators=(",", ":"))
-        if len(shorter) < len(text):
-            yield shorter
-
-
-def _smaller(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        if len(value) > 3:
-            entries = list(value.items())
-            yield dict(entries[: len(entries) // 2])
-            yield dict(entries[len(entries) // 2 :])
-        for key in value:
-            yield {name: item for name, item in value.items() if name != key}
-        for key, item in value.items():
-            for inner in _smaller(item):
-                yield {**value, key: inner}
-    elif isinstance(value, list):
-        if len(value) > 3:
-            yield value[: len(value) // 2]
-            yield value[len(value) // 2 :]
-        for index in range(len(value)):
-            yield [*value[:index], *value[index + 1 :]]
-        for index, item in enumerate(value):
-            for inner in _smaller(item):
-                yield [*value[:index], inner, *value[index + 1 :]]
-    elif isinstance(value, str):
-        yield from (text for text in _shorter(value) if text != value and len(text) < len(value))
