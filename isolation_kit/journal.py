@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from isolation_kit.closing import Closing
 from isolation_kit.errors import ConfigError
 from isolation_kit.finding import Finding
 from isolation_kit.scenario import Scenario
@@ -48,7 +48,7 @@ class Reading:
     broken_at: int = 0
 
 
-class Journal:
+class Journal(Closing):
     """The append-only log of one worker process; a context manager.
 
     Args:
@@ -113,14 +113,6 @@ class Journal:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def read(path: Path) -> Reading:

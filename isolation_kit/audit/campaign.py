@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 
 from isolation_kit.audit.item_run import ItemRun
 from isolation_kit.audit.plan import Plan
+from isolation_kit.closing import Closing
 from isolation_kit.fingerprints import CaseOutcome
 from isolation_kit.generate import SWEEP, sweep
 from isolation_kit.journal import Journal
@@ -25,7 +24,7 @@ from isolation_kit.trace import Trace
 __all__ = ["Campaign"]
 
 
-class Campaign:
+class Campaign(Closing):
     """Audits one target. Use it as a context manager: it owns a worker thread and, if asked for, a server."""
 
     def __init__(self, declaration: Declaration, plan: Plan, *, journal: Journal | None = None) -> None:
@@ -36,14 +35,6 @@ class Campaign:
         self._runner = Runner(
             declaration, Ledger(plan.seed), timeout=plan.case_timeout, endpoint=self._endpoint.url
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Tear the target down and stop thread and server."""

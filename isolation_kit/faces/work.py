@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from isolation_kit.audit import Campaign
+from isolation_kit.closing import Closing
 from isolation_kit.config import place_of
 from isolation_kit.conversation import conversation
 from isolation_kit.errors import IsolationKitError
@@ -33,7 +32,7 @@ class Done:
     part: Path
 
 
-class Work:
+class Work(Closing):
     """Runs items in this process; a context manager.
 
     Args:
@@ -85,14 +84,6 @@ class Work:
             campaign.close()
         self._campaigns.clear()
         self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def replayed(item: Item, scenario: Scenario, case: CaseOutcome) -> ItemOutcome:

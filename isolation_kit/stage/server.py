@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 import threading
 from contextvars import Context
-from types import TracebackType
 from typing import TYPE_CHECKING
 
+from isolation_kit.closing import Closing
 from isolation_kit.errors import KitError
 from isolation_kit.stage.chat_completions import Performer
 from isolation_kit.stage.wire import Wire
@@ -20,7 +20,7 @@ __all__ = ["Endpoint"]
 _STOP_SECONDS = 5.0
 
 
-class Endpoint:
+class Endpoint(Closing):
     """One server for all stages of a process; it starts at the first `url`.
 
     endpoint = Endpoint()
@@ -88,16 +88,6 @@ class Endpoint:
             daemon=True,
         )
         self._thread.start()
-
-    def __enter__(self) -> Endpoint:
-        """For `with Endpoint() as endpoint`."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop the server."""
-        self.close()
 
 
 def _listen() -> socket.socket:
