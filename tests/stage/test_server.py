@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support_team import AGENTS, TASK_TOOL
 
 from isolation_kit.errors import KitError
 from isolation_kit.policy import crossing
@@ -17,17 +18,8 @@ from isolation_kit.scenario import Answer, Delegate, Place, Scenario, TurnPlan
 from isolation_kit.stage import Ledger, Recorder, Runner, Stage
 from isolation_kit.stage.case import Case
 from isolation_kit.stage.server import Endpoint
-from isolation_kit.target import Agent, Turn, Via, declaration_of, target
+from isolation_kit.target import Turn, declaration_of, target
 from isolation_kit.trace import Channel, Trace
-
-TASK_TOOL = {
-    "type": "function",
-    "function": {
-        "name": "ask_billing",
-        "parameters": {"properties": {"task": {"type": "string"}}, "required": ["task"]},
-    },
-}
-AGENTS = {"support": Agent(children={"billing": Via("ask_billing")}), "billing": Agent()}
 
 
 def opened(run_id: str = "r0") -> Stage:

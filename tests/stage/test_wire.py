@@ -11,25 +11,18 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support_team import AGENTS
 
 from isolation_kit.scenario import Answer, Place, Scenario, TurnPlan
 from isolation_kit.stage import Ledger, ModelCall, ModelReply, Recorder, Stage, ToolUse, wire
 from isolation_kit.stage.case import Case
 from isolation_kit.stage.chat_completions import UNKNOWN_AGENT
 from isolation_kit.stage.wire import Wire
-from isolation_kit.target import Agent, Turn, Via, declaration_of, target
+from isolation_kit.target import Turn, declaration_of, target
 from isolation_kit.trace import Channel
 
 USER = Place("user.current").placeholder
 TASK = Place("task.input").placeholder
-TASK_TOOL = {
-    "type": "function",
-    "function": {
-        "name": "ask_billing",
-        "parameters": {"properties": {"task": {"type": "string"}}, "required": ["task"]},
-    },
-}
-AGENTS = {"support": Agent(children={"billing": Via("ask_billing")}), "billing": Agent()}
 SCENARIO = Scenario("noise-injection", "wire", 7, (TurnPlan(0, f"Hello {USER}", (Answer("Hi."),)),))
 TEXTS = st.text(max_size=30)
 JSON = st.recursive(
