@@ -87,8 +87,8 @@ class Ledger:
         if known is not None:
             return known
         start = 0
-        if earlier is not None and len(earlier.data) > _OVERLAP and _continues(data, earlier.data):
-            start = len(earlier.data) - 2 - _OVERLAP
+        if earlier is not None and _continues(data, earlier.data):
+            start = max(0, len(earlier.data) - 2 - _OVERLAP)
         result = scan(data[start:] if start else data, self.pool)
         known = _Scanned(data, result.hits, result.unscanned)
         if start and earlier is not None:

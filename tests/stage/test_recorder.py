@@ -171,3 +171,19 @@ def test_any_bytes_can_be_recorded(text: str) -> None:
     record.plant(PLACE)
     record.record(Channel.LOG, "boss", text.encode("utf-8", "surrogatepass"))
     assert record.trace().sightings == ()
+
+
+@given(st.integers(0, 1100), st.integers(0, 600), st.booleans())
+def test_a_request_that_goes_on_is_read_as_well_as_one_read_whole(first: int, second: int, early: bool) -> None:
+    """Whatever the sizes, reading only what was added finds each token that reading all of it finds."""
+    ledger = Ledger(seed=7)
+    scenario = Scenario("noise-injection", "grow", first * 1000 + second, (TurnPlan(0, "hi"),))
+    one, two = (
+        ledger.issue(scenario, scenario.digest(), Place("user.current", n=n)).token for n in range(2)
+    )
+    head = {"content": ("x" * first) + (one if early else "")}
+    tail = {"content": ("y" * second) + two}
+    before = json.dumps({"messages": [head]}, separators=(",", ":")).encode()
+    after = json.dumps({"messages": [head, tail]}, separators=(",", ":")).encode()
+    found = {hit.token for hit in ledger.scan(after, ledger.scan(before)).hits}
+    assert found == ({one, two} if early else {two})
