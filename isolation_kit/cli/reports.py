@@ -14,6 +14,8 @@ from isolation_kit.faces import Clock, Options, finish, open_project, outcomes_o
 from isolation_kit.finding import Verdict
 from isolation_kit.report import Baseline, exit_verdict, load, new, terminal
 from isolation_kit.report import merge as merged
+from isolation_kit.report.headline import often
+from isolation_kit.report.rows import worst_family
 
 __all__ = ["compare", "merge", "report"]
 
@@ -39,7 +41,7 @@ def _recover(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 def merge(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Add reports up; the exit code is that of the sum."""
-    total = merged([load(file) for file in arguments.files])
+    total = merged([load(file) for file in arguments.files], names=arguments.files)
     verdict = exit_verdict(total, arguments.fail_on)
     _deliver(total, arguments.to)
     return CODES[Verdict(verdict)]
@@ -62,9 +64,8 @@ def compare(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    share = row["structural"]["share"]
     place = f"{row['what']} -> {row['channel']} ({row['direction']}) at {row['edge']}"
-    return f"{row['kind']} {row['target']}: {place}, {share:.1%} of cases"
+    return f"{row['kind']} {row['target']}: {place}{often(worst_family(row))}"
 
 
 def _deliver(document: Mapping[str, Any], to: Sequence[str]) -> None:

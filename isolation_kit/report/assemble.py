@@ -17,7 +17,7 @@ from isolation_kit.report.blocks import RunBlock, Timing
 from isolation_kit.report.clean import Scrub
 from isolation_kit.report.coverage import coverage_rows
 from isolation_kit.report.document import SCHEMA
-from isolation_kit.report.facts import Facts
+from isolation_kit.report.facts import Facts, canonical
 from isolation_kit.report.filters import allow_lists, filter_rules, pollution_block
 from isolation_kit.report.gather import gather
 from isolation_kit.report.grouping import group_causes
@@ -54,18 +54,43 @@ def build(
     return derive(facts)
 
 
-def merge(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def merge(reports: Sequence[Mapping[str, Any]], *, names: Sequence[object] = ()) -> dict[str, Any]:
     """One report over shards or days: the stored counters are added, everything else is derived anew.
 
+    Args:
+        names: of the reports, for messages; without them they are numbered.
+
     Raises:
-        UsageError: if there is no report to merge.
+        UsageError: if there is no report to merge, or if two of them are the same evidence.
     """
     if not reports:
         raise UsageError(
             "no report to merge; give at least one report.json, for example: "
             "isolation-kit merge shard-1/report.json shard-2/report.json"
         )
+    _refuse_twins(reports, names)
     return derive(reduce(Facts.add, map(restore, reports)))
+
+
+def _refuse_twins(reports: Sequence[Mapping[str, Any]], names: Sequence[object]) -> None:
+    """The same cases counted twice would narrow every interval and prove nothing more."""
+    seen: dict[str, int] = {}
+    for place, report in enumerate(reports):
+        first = seen.setdefault(_evidence(report), place)
+        if first != place:
+            one, two = (
+                f"{names[at]} (number {at + 1})" if at < len(names) else f"number {at + 1}"
+                for at in (first, place)
+            )
+            raise UsageError(
+                f"two of the reports to merge are the same run: {one} and {two}; allowed: each run once, "
+                "shards of one run among them, for example: isolation-kit merge shard-1/report.json "
+                "shard-2/report.json; leave one of the two out"
+            )
+
+
+def _evidence(report: Mapping[str, Any]) -> str:
+    return canonical([report["run"], report["timing"]["started"], report["tallies"]])
 
 
 def derive(facts: Facts) -> dict[str, Any]:

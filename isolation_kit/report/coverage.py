@@ -8,7 +8,7 @@ from typing import Any
 from isolation_kit.finding import Mode
 from isolation_kit.policy import audience
 from isolation_kit.report.facts import Facts, TargetFacts
-from isolation_kit.report.rows import child_of
+from isolation_kit.report.rows import recipient
 from isolation_kit.scenario import Slot
 from isolation_kit.trace import CHILD_CHANNELS, Channel
 
@@ -28,7 +28,7 @@ Cell = tuple[str, str, str, str]
 
 def coverage_rows(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One entry for each place that the default policy forbids, in order of target, child, slot, channel."""
-    found = _found(rows)
+    found = _found(rows, facts)
     tested = _tested(facts)
     cells = {*found, *tested}
     for name, target in facts.targets.items():
@@ -50,14 +50,15 @@ def _place(cell: Cell) -> tuple[Any, ...]:
     return target, child, known, slot, _CHANNELS.index(channel) if channel in _CHANNELS else -1, channel
 
 
-def _found(rows: Sequence[Mapping[str, Any]]) -> dict[Cell, str]:
+def _found(rows: Sequence[Mapping[str, Any]], facts: Facts) -> dict[Cell, str]:
+    roots = {name: target.root for name, target in facts.targets.items()}
     names = {"leak": "leaking", "exposure": "exposed", "allowed": "allowed", "suspect": "suspect"}
     out: dict[Cell, str] = {}
     for row in rows:
         if row["state"] not in names or row["kind"] != "LEAK":
             continue
         slot = FIELDS if row["what"].startswith("field.") else row["what"]
-        cell = (row["target"], child_of(row["edge"]), slot, row["channel"])
+        cell = (row["target"], recipient(row, roots), slot, row["channel"])
         state = names[row["state"]]
         out[cell] = min(out.get(cell, state), state, key=STATES.index)
     return out

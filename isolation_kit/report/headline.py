@@ -9,7 +9,7 @@ from isolation_kit.intervals import effective_interval
 from isolation_kit.report.rows import worst_family
 from isolation_kit.report.words import capital, count_words, percent, share_words, story
 
-__all__ = ["first_step", "headline", "summary"]
+__all__ = ["first_step", "headline", "often", "roots_of", "summary"]
 
 Report = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ def headline(report: Report) -> str:
     top = next(iter(_counted(report)), None)
     if top is not None:
         where = f" (target {top['target']})" if len({item["target"] for item in report["items"]}) > 1 else ""
-        return f"{capital(story(top))}{where}{_often(worst_family(top))}."
+        return f"{capital(story(top, roots_of(report)))}{where}{often(worst_family(top))}."
     if report["verdict"] == "PASS":
         n = sum(item["cases_by_mode"].get("structural", 0) for item in report["items"])
         high = effective_interval(0, n, [])[1]
@@ -35,7 +35,13 @@ def headline(report: Report) -> str:
     return f"{item['id']}: {reason}."
 
 
-def _often(share: Mapping[str, Any]) -> str:
+def roots_of(report: Report) -> dict[str, str]:
+    """Target to its root agent."""
+    return {target["name"]: target["root"] for target in report["targets"]}
+
+
+def often(share: Mapping[str, Any]) -> str:
+    """How often, as the end of a sentence; the same words wherever a share of one family is told."""
     if not share["n"]:
         return "; how often is unknown"
     if share["family"] == "sweep":

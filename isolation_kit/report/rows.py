@@ -9,15 +9,39 @@ from isolation_kit.finding import Fingerprint, Mode, Verdict
 from isolation_kit.fingerprints import Hits, Tally
 from isolation_kit.intervals import effective_interval
 from isolation_kit.report.facts import Facts
+from isolation_kit.trace import Channel
 
-__all__ = ["SEVERITIES", "child_of", "counted", "fingerprint_rows", "strict_and_declared", "worst_family"]
+__all__ = [
+    "SEVERITIES",
+    "child_of",
+    "counted",
+    "fingerprint_rows",
+    "recipient",
+    "strict_and_declared",
+    "worst_family",
+]
 
 SEVERITIES: Mapping[str, int] = {"critical": 4, "high": 3, "medium": 2, "low": 1}
 
+_AT_THE_ROOT = frozenset(map(str, (Channel.PARENT_REQUEST, Channel.FINAL_OUTPUT, Channel.STREAM)))
+
 
 def child_of(edge: str) -> str:
-    """The recipient of an edge: `parent>child` gives the child, a plain name gives itself."""
+    """The lower end of an edge: `parent>child` gives the child, a plain name gives itself."""
     return edge.rpartition(">")[2]
+
+
+def recipient(row: Mapping[str, Any], roots: Mapping[str, str]) -> str:
+    """The agent at which a fingerprint was seen, or where it was missed. `roots`: target to its root.
+
+    An edge names whose work it is about: a child's work that comes up is seen above the child.
+    """
+    parent, _, child = row["edge"].rpartition(">")
+    if row["channel"] not in _AT_THE_ROOT:
+        return str(child)
+    if row["kind"] == Verdict.LOSS and row["channel"] == Channel.PARENT_REQUEST:
+        return str(parent or child)  # what a child owes, it owes to the one that called it
+    return roots.get(row["target"]) or str(parent or child)
 
 
 def counted(mode: Mode, hits: Hits, reachable: str) -> bool:

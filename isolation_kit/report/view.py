@@ -7,8 +7,8 @@ from typing import Any
 
 from isolation_kit.report.coverage import STATES
 from isolation_kit.report.grids import GLYPHS, LEGEND, grids
-from isolation_kit.report.headline import first_step, headline, summary
-from isolation_kit.report.rows import child_of, worst_family
+from isolation_kit.report.headline import first_step, headline, roots_of, summary
+from isolation_kit.report.rows import recipient, worst_family
 from isolation_kit.report.words import capital, count_words, listed, percent, share_words, story, what_words
 
 __all__ = ["view"]
@@ -30,7 +30,8 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
     """The document as text blocks. `most` caps the fingerprints shown; the file holds them all."""
     classes = {entry["id"]: entry for entry in report["classes"]}
     several = len({row["target"] for row in report["items"]}) > 1
-    rows = _grouped([_row(row, classes, several) for row in report["fingerprints"]])
+    roots = roots_of(report)
+    rows = _grouped([_row(row, classes, roots, several) for row in report["fingerprints"]])
     shown = rows[:most]
     tables = grids(report["coverage"])
     return {
@@ -72,14 +73,14 @@ def _grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(groups.values())
 
 
-def _row(row: Mapping[str, Any], classes: Report, several: bool) -> dict[str, Any]:
+def _row(row: Mapping[str, Any], classes: Report, roots: Mapping[str, str], several: bool) -> dict[str, Any]:
     share = worst_family(row)
     entry = classes.get(row["class"])
     return {
         "id": row["id"],
         "ids": [row["id"]],
         "also": [],
-        "place": (f"{row['target']}: " if several else "") + f"{child_of(row['edge'])} {row['channel']}",
+        "place": (f"{row['target']}: " if several else "") + f"{recipient(row, roots)} {row['channel']}",
         "state": row["state"],
         "mark": _MARKS[row["state"]],
         "counts": row["counts"],
@@ -89,7 +90,7 @@ def _row(row: Mapping[str, Any], classes: Report, several: bool) -> dict[str, An
         "what": row["what"],
         "channel": row["channel"],
         "direction": row["direction"],
-        "story": capital(story(row)),
+        "story": capital(story(row, roots)),
         "count": share["count"],
         "n": share["n"],
         "family": share["family"],

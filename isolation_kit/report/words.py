@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from isolation_kit.report.rows import child_of
+from isolation_kit.report.rows import child_of, recipient
 
 __all__ = [
     "capital",
@@ -52,7 +52,6 @@ _CHANNELS: Mapping[str, str] = {
     "child.tool.args": "the tool arguments of {}",
     "child.tool.result": "the tool results of {}",
     "child.context": "the context injected into {}",
-    "result": "the result that {} hands back",
     "parent.request": "the model request of {}",
     "final.output": "the final answer of {}",
     "stream": "the stream of {}",
@@ -63,6 +62,8 @@ _CHANNELS: Mapping[str, str] = {
     "environment": "the environment of {}",
     "process.memory": "the process memory, at {}",
 }
+_PLURAL = ("arguments ", "results ", "descriptions ", "pages ", "environment variables")
+_PLURAL_ENDS = ("'s files", "'s constants")
 _BEFORE: Mapping[str, str] = {
     "across": "another user's or person's data: ",
     "after": "data of an ended session or case: ",
@@ -115,16 +116,23 @@ def what_words(what: str) -> str:
     return _SLOTS.get(what, what)
 
 
-def channel_words(channel: str, edge: str) -> str:
-    """Where something was seen, as a person would say it."""
-    return _CHANNELS.get(channel, channel + " of {}").replace("{}", child_of(edge))
+def channel_words(row: Mapping[str, Any], roots: Mapping[str, str]) -> str:
+    """Where a fingerprint was seen, as a person would say it. `roots`: target to its root."""
+    if row["channel"] == "result":
+        parent = row["edge"].rpartition(">")[0]
+        return f"the result that {child_of(row['edge'])} hands back" + (f" to {parent}" if parent else "")
+    words = _CHANNELS.get(row["channel"], row["channel"] + " of {}")
+    return str(words).replace("{}", recipient(row, roots))
 
 
-def story(row: Mapping[str, Any]) -> str:
+def story(row: Mapping[str, Any], roots: Mapping[str, str]) -> str:
     """One fingerprint as half a sentence: what goes where."""
-    verb = "does not reach" if row["kind"] == "LOSS" else "reaches"
-    before = _BEFORE.get(row["direction"], "")
-    return f"{before}{what_words(row['what'])} {verb} {channel_words(row['channel'], row['edge'])}"
+    what = what_words(row["what"])
+    many = row["what"] in _SLOTS and (what.startswith(_PLURAL) or what.endswith(_PLURAL_ENDS))
+    verb = "reach" if many else "reaches"
+    if row["kind"] == "LOSS":
+        verb = "do not reach" if many else "does not reach"
+    return f"{_BEFORE.get(row['direction'], '')}{what} {verb} {channel_words(row, roots)}"
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

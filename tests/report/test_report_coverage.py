@@ -58,6 +58,19 @@ def test_loss_is_no_leak_in_the_table() -> None:
     assert set(states(report([Made(cases=20, leaks=(lost,)).outcome()])).values()) == {"clean", "untested"}
 
 
+def test_what_comes_up_leaks_in_the_row_of_the_parent() -> None:
+    """A child's text in the root's request is a leaking cell of the root, which is then not told as clean."""
+    document = report(
+        [Made(cases=20, leaks=(Leak("child.text", "parent.request", direction="up"),)).outcome()]
+    )
+    rows = [
+        row
+        for row in document["coverage"]
+        if (row["slot"], row["channel"]) == ("child.text", "parent.request")
+    ]
+    assert [(row["child"], row["state"]) for row in rows] == [("support", "leaking")]
+
+
 def test_pollution_rate_per_task_response() -> None:
     """67 of 200 cases report two fields each, one TaskResponse a case."""
     block = report([leaky()])["pollution"]

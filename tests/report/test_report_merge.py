@@ -41,15 +41,17 @@ def reports(draw: st.DrawFn) -> dict[str, Any]:
     outcomes = [made.outcome() for made in draw(st.lists(SHARDS, max_size=3))]
     known = draw(st.booleans())
     run = replace(RUN, shard=f"{draw(st.integers(1, 3))}/3")
-    timing = Timing("2026-11-30T09:00:00Z", draw(st.integers(0, 99999)) / 1000, 0.1, {"support": 0.001})
+    started = f"2026-11-30T09:{draw(st.integers(0, 59)):02}:00Z"
+    timing = Timing(started, draw(st.integers(0, 99999)) / 1000, 0.1, {"support": 0.001})
     first = report(outcomes, run=run, timing=timing)
     return report(outcomes, run=run, timing=timing, baseline=Baseline.of(first)) if known else first
 
 
 @settings(max_examples=25, deadline=None, phases=QUICK)
-@given(reports(), reports(), reports())
-def test_merge_is_associative_and_commutative(one: Any, two: Any, three: Any) -> None:
+@given(st.lists(reports(), min_size=3, max_size=3, unique_by=lambda one: one["timing"]["started"]))
+def test_merge_is_associative_and_commutative(three_of_them: list[Any]) -> None:
     """Any grouping and any order of three reports gives the same bytes."""
+    one, two, three = three_of_them
     whole = dump(merge([one, two, three]))
     assert dump(merge([merge([one, two]), three])) == whole
     assert dump(merge([one, merge([two, three])])) == whole
@@ -78,10 +80,21 @@ def test_two_shards_are_the_whole() -> None:
 
 def test_same_seed_twice_is_said() -> None:
     """The same seed and shard twice are the same cases; the report says so."""
-    twice = merge([sample(), sample()])["scope"]["says"]
+    again = report([leaky()], timing=Timing("2026-12-01T09:00:00+00:00"))
+    twice = merge([sample(), again])["scope"]["says"]
     other = report([leaky()], run=replace(RUN, seed=8))
     assert any("same seed" in text for text in twice)
     assert not any("same seed" in text for text in merge([report([leaky()]), other])["scope"]["says"])
+
+
+def test_one_report_given_twice_is_refused() -> None:
+    """The same evidence twice would narrow the intervals; another start or another shard is no twin."""
+    with pytest.raises(UsageError, match=r"a\.json \(number 1\) and b\.json \(number 3\).*leave one"):
+        merge([sample(), report([leaky()]), sample()], names=["a.json", "c.json", "b.json"])
+    with pytest.raises(UsageError, match="number 1 and number 2"):
+        merge([sample(), sample()])
+    shards = [report([leaky()], run=replace(RUN, shard=f"{number}/2")) for number in (1, 2)]
+    assert merge(shards)["items"][0]["cases"] == 400
 
 
 def test_nothing_to_merge_is_a_usage_error() -> None:
