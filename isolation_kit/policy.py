@@ -136,11 +136,16 @@ def _plain_direction(slot: str, channel: Channel) -> Direction:
     return Direction.DOWN if channel in CHILD_CHANNELS else Direction.OUT
 
 
+_NAMED_ONLY = (Direction.ACROSS, Direction.AFTER)
+
+
 @dataclass(frozen=True, slots=True)
 class Allow:
     """One declared exception: `slot` (or `field.<name>`) may be seen by `child` on `channel`.
 
     `reason` and `owner` are for the reader of the report; after `until` the entry no longer allows.
+    Without a `direction` it opens the ways within one user and session: another user's or person's data
+    (`across`) and residue (`after`) are opened by an entry that names them, and by no other.
     """
 
     slot: str
@@ -149,15 +154,19 @@ class Allow:
     reason: str
     owner: str
     until: date | None = None
+    direction: str = ""
 
     @property
     def label(self) -> str:
         """How findings name this entry."""
-        return f"{self.slot} -> {self.channel} at {self.child} ({self.owner})"
+        way = f" {self.direction}" if self.direction else ""
+        return f"{self.slot} -> {self.channel} at {self.child}{way} ({self.owner})"
 
-    def covers(self, what: str, channel: str, child: str) -> bool:
+    def covers(self, what: str, channel: str, child: str, direction: str) -> bool:
         """True if it opens exactly this slot, channel and child; there are no wildcards."""
-        return (self.slot, self.channel, self.child) == (what, channel, child)
+        if (self.slot, self.channel, self.child) != (what, channel, child):
+            return False
+        return self.direction == direction if self.direction else direction not in _NAMED_ONLY
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +177,10 @@ class Policy:
     today: date = field(default_factory=date.today)
     reachable: Literal["report", "deny"] = "report"
 
-    def allowed_by(self, what: str, channel: str, child: str) -> str:
+    def allowed_by(self, what: str, channel: str, child: str, direction: str) -> str:
         """The label of the entry that opens this, or "" (an expired entry opens nothing)."""
         for entry in self.allow:
-            if entry.covers(what, channel, child) and not self.expired(entry):
+            if entry.covers(what, channel, child, direction) and not self.expired(entry):
                 return entry.label
         return ""
 

@@ -174,7 +174,7 @@ entries = st.builds(
 @given(st.lists(entries, max_size=4), st.sampled_from(("user.current", "field.debug")))
 def test_an_entry_opens_exactly_itself(declared: list[Allow], what: str) -> None:
     """Same slot, channel and child, and its last day not passed; there are no wildcards."""
-    label = Policy(tuple(declared), today=TODAY).allowed_by(what, "child.request", "kid")
+    label = Policy(tuple(declared), today=TODAY).allowed_by(what, "child.request", "kid", "down")
     opening = [
         entry.label
         for entry in declared
@@ -189,7 +189,21 @@ def test_the_last_day_still_counts() -> None:
     entry = Allow("user.current", "child.request", "kid", "by design", "platform", until=TODAY)
     for days, expected in ((-1, entry.label), (0, entry.label), (1, "")):
         policy = Policy((entry,), today=TODAY + timedelta(days))
-        assert policy.allowed_by("user.current", "child.request", "kid") == expected
+        assert policy.allowed_by("user.current", "child.request", "kid", "down") == expected
+
+
+@pytest.mark.parametrize("way", ["across", "after", "down", "up", "sideways", "out"])
+def test_another_users_data_is_opened_by_name_only(way: str) -> None:
+    """An entry for the customer's own words opens no other customer's."""
+    plain = Allow("user.current", "child.request", "kid", "their own words", "platform")
+    named = Allow("user.current", "child.request", "kid", "shared desk", "platform", direction=way)
+    ask = ("user.current", "child.request", "kid")
+    assert bool(Policy((plain,), today=TODAY).allowed_by(*ask, way)) == (way not in ("across", "after"))
+    assert [
+        other
+        for other in ("across", "after", "down", "up", "sideways", "out")
+        if Policy((named,), today=TODAY).allowed_by(*ask, other)
+    ] == [way]
 
 
 def test_a_finding_is_marked_and_stays() -> None:

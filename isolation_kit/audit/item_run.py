@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from isolation_kit.audit.plan import FAMILIES
+from isolation_kit.audit.plan import BLOCK, FAMILIES, blocks
 from isolation_kit.conversation import conversation
 from isolation_kit.errors import ConfigError
 from isolation_kit.finding import Mode, Verdict
@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # a campaign starts its item runs; they name it in annotation
 
 __all__ = ["ItemRun"]
 
-_BLOCK = 50
 _CAUSES = 20
 _REDUCTION = 500
 _REDUCTION_ITEM = 1500  # executions for all causes of an item: a framework's case costs 50 ms and more
@@ -82,14 +81,13 @@ class ItemRun:
             )
         build = partial(family.build, attacks, self.campaign.declaration)
         cut = ""
-        shard, shards = self.plan.shard
-        blocks = [b for b in range(-(-self.plan.cases // _BLOCK)) if b % shards == shard - 1]
-        requested = sum(min(_BLOCK, self.plan.cases - block * _BLOCK) for block in blocks)
-        for block in blocks:
+        mine = blocks(self.plan.cases, self.plan.shard)
+        requested = sum(min(BLOCK, self.plan.cases - block * BLOCK) for block in mine)
+        for block in mine:
             cut = self.stop()
             if cut:
                 break
-            self._block(family.draws, build, block, min(_BLOCK, self.plan.cases - block * _BLOCK))
+            self._block(family.draws, build, block, min(BLOCK, self.plan.cases - block * BLOCK))
         if not cut and self.tally.n < requested:
             cut = (
                 self.stop() or f"exhausted: the family has no more different cases than these {self.tally.n}"
@@ -100,7 +98,7 @@ class ItemRun:
         self, draws: SearchStrategy[Any], build: Callable[[Any], Scenario], block: int, size: int
     ) -> None:
         # A case's number says where it stands in the item, whichever worker runs its block.
-        self.index = block * _BLOCK
+        self.index = block * BLOCK
 
         @seed(f"{self.plan.seed}/{self.item.target}/{self.item.family}/{block}")
         @settings(
@@ -192,7 +190,16 @@ class ItemRun:
                 total += spent
                 reduced = left > spent
             out.append(
-                Smallest(fingerprint, kind, mode, oracle, scenario, reduced, spent, conversation(scenario))
+                Smallest(
+                    fingerprint,
+                    kind,
+                    mode,
+                    oracle,
+                    scenario,
+                    reduced,
+                    spent,
+                    conversation(scenario, self.campaign.declaration),
+                )
             )
         return out
 

@@ -11,9 +11,10 @@ from isolation_kit.generate import SWEEP
 from isolation_kit.outcome import Item
 from isolation_kit.policy import Policy
 
-__all__ = ["FAMILIES", "Plan", "items"]
+__all__ = ["BLOCK", "FAMILIES", "Plan", "blocks", "items"]
 
 FAMILIES: tuple[str, ...] = tuple(GENERATORS)
+BLOCK = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,13 @@ class Plan:
     untested: Mapping[str, str] = field(default_factory=dict)
 
 
-def items(targets: Sequence[str], families: Sequence[str]) -> tuple[Item, ...]:
-    """The items of a run in order: per target the sweep first, then the families."""
+def items(targets: Sequence[str], families: Sequence[str], shard: int = 1) -> tuple[Item, ...]:
+    """The items of a run in order: per target the sweep first (first shard only), then families."""
     names = [(target, family) for target in targets for family in (SWEEP, *families)]
-    return tuple(Item(order, target, family) for order, (target, family) in enumerate(names))
+    every = tuple(Item(order, target, family) for order, (target, family) in enumerate(names))
+    return tuple(item for item in every if shard == 1 or item.family != SWEEP)
+
+
+def blocks(cases: int, shard: tuple[int, int] = (1, 1)) -> range:
+    """The numbers of the blocks of `BLOCK` cases that a shard runs."""
+    return range(shard[0] - 1, -(-cases // BLOCK), shard[1])

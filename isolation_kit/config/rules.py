@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from isolation_kit.config.values import duration, report_file
 from isolation_kit.errors import ConfigError, UsageError
+from isolation_kit.finding import Direction
 from isolation_kit.scenario import check_slot
 from isolation_kit.trace import Channel
 
@@ -121,6 +122,7 @@ LISTS: Mapping[str, Mapping[str, Key]] = {
         "reason": _text("why this is meant to be, not blank", "handoff by design", required=True),
         "owner": _text("who answers for it, not blank", "platform", required=True),
         "until": _UNTIL,
+        "direction": _one_of(*Direction),
     },
     "untested": {
         "target": _text("the name of a [[target]]", "support", required=True),

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isolation_kit.audit import FAMILIES, Plan, items
+from isolation_kit.audit import BLOCK, FAMILIES, Plan, blocks, items
 from isolation_kit.config import Config, close_to, load, resolve
 from isolation_kit.content import Attack, FingerprintClass, load_attacks, load_fingerprint_classes
-from isolation_kit.errors import ConfigError
+from isolation_kit.errors import ConfigError, UsageError
 from isolation_kit.faces.options import Options, applied
 from isolation_kit.faces.output import Output
 from isolation_kit.outcome import Item
@@ -98,12 +98,26 @@ def project_of(config: Config, options: Options) -> Project:
         families=families,
         attacks=load_attacks(config.content.attacks),
         classes=load_fingerprint_classes(config.content.fingerprints),
-        items=items(tuple(declarations), families) if case is None else _replays(declarations),
+        items=_items(config, options, declarations, families) if case is None else _replays(declarations),
         output=Output(config.output),
         baseline=_baseline(config, options),
         deadline=None if seconds is None else time.monotonic() + seconds,
         case=case,
     )
+
+
+def _items(
+    config: Config, options: Options, declarations: Mapping[str, Declaration], families: tuple[str, ...]
+) -> tuple[Item, ...]:
+    number, shards = options.shard
+    if not blocks(config.run.cases, options.shard):
+        most = len(blocks(config.run.cases))
+        raise UsageError(
+            f"shard {number}/{shards} has nothing to run: {config.run.cases} cases are {most} blocks of {BLOCK}"
+            f", and a shard runs whole blocks; use at most {most} shards, for example --isolation-shard "
+            f"1/{most}, or more cases"
+        )
+    return items(tuple(declarations), families, number)
 
 
 def _families(config: Config) -> tuple[str, ...]:

@@ -35,8 +35,9 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
         turns.append(
             builder.turn(
                 index,
-                # One child for the whole conversation, so that a later turn can ask the same one again.
-                draw._replace(child=numbers[0].child),
+                # One child for the whole conversation, so that a later turn can ask the same one again; in
+                # a quarter of the cases another one each turn, for what one leaves may reach the next.
+                draw._replace(child=numbers[0].child + (index if numbers[1].child % 4 == 3 else 0)),
                 user=user,
                 session=structure.sessions[i] if structure.sessions else f"s{user}",
                 subject=structure.about[i] if structure.about else -1,

@@ -34,7 +34,8 @@ def sweep(declaration: Declaration) -> Iterator[Scenario]:
                 builder.turn(0, draw, user=0, session="s", subject=0),
                 builder.turn(1, draw._replace(pick=1), user=0, session="s", subject=1),
                 builder.turn(2, draw, user=0, session="s", subject=0, last=True, follow_up=True),
-                builder.turn(3, draw, user=1, session="s", last=True),
+                builder.turn(3, draw, user=1, session="s"),
+                builder.turn(4, draw._replace(child=number + 1), user=1, session="s", last=True),
             )
             yield Scenario(
                 SWEEP,

@@ -108,7 +108,9 @@ def _findings(
                 instance=event.instance,
                 digest=sighting.digest,
                 count=len(members),
-                allowed_by=policy.allowed_by(fingerprint.what, fingerprint.channel, event.agent),
+                allowed_by=policy.allowed_by(
+                    fingerprint.what, fingerprint.channel, event.agent, fingerprint.direction
+                ),
             )
         )
     return out

@@ -186,7 +186,7 @@ def _finding(
         turn=event.turn,
         user=event.user,
         instance=event.instance,
-        allowed_by=policy.allowed_by(what, str(channel), event.agent),
+        allowed_by=policy.allowed_by(what, str(channel), event.agent, direction),
     )
 
 

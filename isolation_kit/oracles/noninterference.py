@@ -133,7 +133,7 @@ def _findings(
             mode=mode_of(scenario),
             form="derived",
             turn=turn,
-            allowed_by=policy.allowed_by(slot, str(channel), agent),
+            allowed_by=policy.allowed_by(slot, str(channel), agent, Direction.DOWN),
         )
         for agent, channel, turn in sorted(_differences(base, other))
     ]

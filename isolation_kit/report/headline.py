@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from isolation_kit.intervals import effective_interval
+from isolation_kit.report.advice import advice
 from isolation_kit.report.rows import worst_family
 from isolation_kit.report.words import capital, count_words, percent, share_words, story
 
-__all__ = ["first_step", "headline", "often", "roots_of", "summary"]
+__all__ = ["first_step", "headline", "often", "roots_of", "summary", "untested_words"]
 
 Report = Mapping[str, Any]
 
@@ -70,19 +71,31 @@ def summary(report: Report) -> str:
 def first_step(report: Report, classes: Report) -> dict[str, str]:
     """What to do first."""
     top = next(iter(_counted(report)), None)
-    if top is not None and top["class"]:
-        remedy: dict[str, str] = classes[top["class"]]["remedy"]
+    known = None if top is None else advice(top, classes)
+    if known is not None:
+        remedy: dict[str, str] = known["remedy"]
         return remedy
     if top is not None and top["smallest"]:
         return _both(f"Replay the smallest case: isolation-kit replay {top['smallest']['file']}")
     if top is not None:
         return _both("Look at the first case named below; it shows the leak.")
     if report["verdict"] == "PASS":
-        untested = sum(report["scope"]["untested"].values())
-        return _both(f"Nothing; {count_words(untested, 'cell')} of the coverage table stay untested.")
+        return _both("Nothing. " + (untested_words(report) or "Each cell of the coverage table was tested."))
     if report["verdict"] == "INCONCLUSIVE" and not report["items"]:
         return _both("Name a target and a family in isolation.toml, then run again.")
     return _both("Remove this reason and run again; until then the run proves nothing.")
+
+
+def untested_words(report: Report) -> str:
+    """What the untested cells of the coverage table are and how to have fewer; "" if there are none."""
+    untested = sum(report["scope"]["untested"].values())
+    if not untested:
+        return ""
+    return (
+        f"{untested:,} of {report['scope']['cells']:,} cells are untested (no case planted that slot, or nothing "
+        "watched that channel): plant slots with stage.text, tap channels with stage.record, or declare a child "
+        "[[untested]]."
+    )
 
 
 def _both(text: str) -> dict[str, str]:

@@ -47,7 +47,10 @@ def scope_block(
 def _untested_sentence(untested: int, cells: int) -> list[str]:
     if not cells:
         return ["No target was declared, so the coverage table is empty."]
-    return [f"{untested:,} of the {cells:,} cells of the coverage table are untested."] if untested else []
+    if not untested:
+        return []
+    what = "no case planted that slot there, or nothing watched that channel"
+    return [f"{untested:,} of the {cells:,} cells of the coverage table are untested: {what}."]
 
 
 def _pairs_sentence(start: str, pairs: Sequence[tuple[str, ...]]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from isolation_kit.report.coverage import STATES
+from isolation_kit.report.findings import EXPOSURES_COUNT
 from isolation_kit.report.view import view
 from isolation_kit.report.words import share_brief
 
@@ -17,6 +18,7 @@ _ROWS = 10
 _EXPOSURES = 3
 _CASES = 2
 _REMEDIES = 3
+_ALLOWED = 3
 _LAST = 16
 _LINES = 8
 _NARROWEST = 60
@@ -32,14 +34,13 @@ def terminal(report: Mapping[str, Any], *, color: bool = False, width: int = 100
     failing = any(row["counts"] for row in report["fingerprints"])
     # Where nothing fails, a few exposures are enough here; remedies and cases stand in the report file.
     page = view(report, most=_ROWS if failing else _EXPOSURES)
-    cases = [row for row in page["cases"] if row["counts"]]
     width = min(max(width, _NARROWEST), _WIDEST)
     parts = [
         _top(page, color, width),
         _table(page, width),
-        _remedies(page, width) if failing else [],
+        _remedies(page, width),
         _coverage(page, width),
-        *(_case(row, width) for row in cases[:_CASES]),
+        *(_case(row, width) for row in page["cases"][:_CASES]),
         _items(page, width),
         _rest(page, report, width),
     ]
@@ -74,17 +75,19 @@ def _table(page: Mapping[str, Any], width: int) -> list[str]:
     lines = _columns(("FINDING", "SHARE (95 %)", "WHAT", "SEEN AT", "CASES"), rows, width)
     if any(row["also"] for row in page["rows"]):
         lines.append("  +n: more of the same class on the same way")
+    if any(row["state"] == "exposure" and not row["counts"] for row in page["rows"]):
+        lines += _wrap(f"  {EXPOSURES_COUNT}", width, hang=2)
     if page["more_rows"]:
         lines.append(f"  ... and {page['more_rows']:,} more in the report file")
     return lines
 
 
 def _remedies(page: Mapping[str, Any], width: int) -> list[str]:
-    """What to do about the other classes; the first remedy stands at the top."""
+    """What else to do about what counts; the first remedy stands at the top."""
     others = [
-        entry["class"]
+        entry["advice"]
         for entry in page["remedies"]
-        if entry["class"]["remedy"]["en"] != page["first_step"]["en"]
+        if entry["advice"]["remedy"]["en"] != page["first_step"]["en"]
     ]
     lines = [f"REMEDY  {entry['title']['en']}: {entry['remedy']['en']}" for entry in others[:_REMEDIES]]
     return [piece for line in lines for piece in _wrap(line, width, hang=8)]
@@ -124,10 +127,12 @@ def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> lis
         fields = ", ".join(entry["fields"])
         lines.append(f"  filter {title}" + (f": {fields}" if fields else ""))
     lines += [
-        f"  allow-list for {entry['tool']}: {', '.join(entry['fields'])}" for entry in page["allow_lists"]
+        f"  allow-list for {entry['tool']}: {', '.join(entry['fields']) or 'no field'} (rule to paste in report.md)"
+        for entry in page["allow_lists"]
     ]
     if page["policy"]["entries"]:
         lines.append("POLICY  " + page["policy"]["text"])
+    lines += _allowed(page)
     stale = [entry for entry in page["policy"]["entries"] if entry["expired"] or not entry["used"]]
     lines += [f"  {entry['label']}: {entry['fate']}" for entry in stale[:3]]
     lines += ["NOT SHOWN  Shares are of generated cases, not of production traffic; models were puppets."]
@@ -137,6 +142,17 @@ def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> lis
         f"RUN  seed {run['seed']}, profile {run['profile']}, policy {run['policy_digest']}, {seconds:.1f} s"
     )
     return [piece for line in lines for piece in _wrap(line, width, hang=2)]
+
+
+def _allowed(page: Mapping[str, Any]) -> list[str]:
+    """The first allowed findings in full: a count alone hides what an entry opened."""
+    rows = [row for entry in page["folded"] if entry["state"] == "allowed" for row in entry["rows"]]
+    lines = []
+    for row in rows[:_ALLOWED]:
+        what = row["what"] + (f" +{len(row['also'])}" if row["also"] else "")
+        place = f"{row['channel']} ({row['direction']}) at {row['edge']}"
+        lines.append(f"  allowed: {what} -> {place}, by entry {row['allowed_by']}")
+    return lines
 
 
 def _columns(

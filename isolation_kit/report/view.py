@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolation_kit.report.coverage import STATES
+from isolation_kit.report.findings import EXPOSURES_COUNT, finding_row, folded, grouped, remedies, size_of
 from isolation_kit.report.grids import GLYPHS, LEGEND, grids
-from isolation_kit.report.headline import first_step, headline, roots_of, summary
-from isolation_kit.report.rows import recipient, worst_family
-from isolation_kit.report.words import capital, count_words, listed, percent, share_words, story, what_words
+from isolation_kit.report.headline import first_step, headline, roots_of, summary, untested_words
+from isolation_kit.report.words import count_words, listed, percent, what_words
 
 __all__ = ["view"]
 
-_MARKS: Mapping[str, str] = {
-    "leak": "LEAK",
-    "loss": "LOSS",
-    "exposure": "exposure",
-    "suspect": "suspect",
-    "allowed": "allowed",
-}
 _BLANK = "blank: the default policy lets it be seen there"
 _GRIDS_SHOWN = 12
 
@@ -27,27 +20,33 @@ Report = Mapping[str, Any]
 
 
 def view(report: Report, *, most: int = 50) -> dict[str, Any]:
-    """The document as text blocks. `most` caps the fingerprints shown; the file holds them all."""
+    """The document as text blocks. `most` caps the findings shown; the file holds them all."""
     classes = {entry["id"]: entry for entry in report["classes"]}
     several = len({row["target"] for row in report["items"]}) > 1
     roots = roots_of(report)
-    rows = _grouped([_row(row, classes, roots, several) for row in report["fingerprints"]])
-    shown = rows[:most]
+    rows = grouped([finding_row(row, classes, roots, several) for row in report["fingerprints"]])
+    counting = [row for row in rows if row["counts"]]
     tables = grids(report["coverage"])
     return {
         "verdict": report["verdict"],
         "headline": headline(report),
         "summary": summary(report),
         "first_step": first_step(report, classes),
-        "rows": shown,
-        "more_rows": sum(1 + len(row["also"]) for row in rows[most:]),
-        "remedies": _remedies(shown),
-        "causes": [_cause(cause) for cause in report["causes"] if len(cause["edges"]) > 1][:10],
+        "rows": rows[:most],
+        "more_rows": size_of(rows[most:]),
+        "counting": counting[:most],
+        "more_counting": size_of(counting[most:]),
+        "remedies": remedies(counting[:most]),
+        "folded": folded(rows),
+        "causes": [
+            _cause(cause) for cause in report["causes"] if cause["counts"] and len(cause["edges"]) > 1
+        ][:10],
         "grids": tables[:_GRIDS_SHOWN],
         "more_grids": max(0, len(tables) - _GRIDS_SHOWN),
         "legend": [(GLYPHS[state], state, LEGEND[state]) for state in STATES],
         "blank": _BLANK,
-        "cases": [row for row in shown if row["case"] and row["state"] in ("leak", "loss", "exposure")],
+        "untested": untested_words(report),
+        "cases": [row for row in counting[:most] if row["case"]],
         "audited": [_item(item) for item in report["items"]],
         "pollution": _pollution(report["pollution"]),
         "filters": [_filter(entry, classes) for entry in report["filters"]],
@@ -56,80 +55,6 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "says": report["scope"]["says"],
         "run": _run(report),
     }
-
-
-def _grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Fields of one class that take the same way are one row: the most urgent, and what else goes there."""
-    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in rows:
-        name = row["what"] if row["class"] is None else row["class"]["id"]
-        places = ("state", "status", "counts", "target", "edge", "channel", "direction")
-        first = groups.setdefault((name, *(row[place] for place in places)), row)
-        if first is not row:
-            first["also"].append(row["what"])
-            first["ids"].append(row["id"])
-    for row in groups.values():
-        row["also_words"] = listed(row["also"], 6)
-    return list(groups.values())
-
-
-def _row(row: Mapping[str, Any], classes: Report, roots: Mapping[str, str], several: bool) -> dict[str, Any]:
-    share = worst_family(row)
-    entry = classes.get(row["class"])
-    return {
-        "id": row["id"],
-        "ids": [row["id"]],
-        "also": [],
-        "place": (f"{row['target']}: " if several else "") + f"{recipient(row, roots)} {row['channel']}",
-        "state": row["state"],
-        "mark": _MARKS[row["state"]],
-        "counts": row["counts"],
-        "status": row["status"],
-        "target": row["target"],
-        "edge": row["edge"],
-        "what": row["what"],
-        "channel": row["channel"],
-        "direction": row["direction"],
-        "story": capital(story(row, roots)),
-        "count": share["count"],
-        "n": share["n"],
-        "family": share["family"],
-        "bar": share if row["state"] != "suspect" else None,
-        "share_words": share_words(share) if row["state"] != "suspect" else "not counted",
-        "exposure_words": share_words(row["exposure"]) if row["exposure"]["count"] else "",
-        "tools": listed([f"{tool} ({count:,})" for tool, count in _ranked(row["source_tools"])]),
-        "oracles": listed(sorted(row["oracles"])),
-        "forms": listed(sorted(row["forms"])),
-        "families": listed([_part(part) for part in row["families"]]),
-        "allowed_by": row["allowed_by"],
-        "first": row["first"],
-        "class": None if entry is None else entry,
-        "case": row["smallest"],
-        "size": _size(row["smallest"]) if row["smallest"] else "",
-        "how": _how(row["smallest"]) if row["smallest"] else "",
-    }
-
-
-def _part(part: Mapping[str, Any]) -> str:
-    parrots = " with parrots" if part["mode"] == "exposure" else ""
-    return f"{part['family']} {part['count']:,} of {part['n']:,}{parrots}"
-
-
-def _size(case: Mapping[str, Any]) -> str:
-    return ", ".join(count_words(case[f"{name}s"], name) for name in ("user", "turn", "secret"))
-
-
-def _how(case: Mapping[str, Any]) -> str:
-    return f"reduced in {count_words(case['executions'], 'execution')}" if case["reduced"] else "not reduced"
-
-
-def _remedies(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each pollutant class once, with the leaks that it removes, in the order of the table."""
-    out: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        if row["class"] is not None and row["state"] != "allowed":
-            out.setdefault(row["class"]["id"], {"class": row["class"], "rows": []})["rows"] += row["ids"]
-    return list(out.values())
 
 
 def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,7 +135,7 @@ def _policy(block: Mapping[str, Any]) -> dict[str, Any]:
         "reachable": (
             'Exposures fail the run (reachable = "deny").'
             if block["reachable"] == "deny"
-            else "Exposures are shown and do not fail the run."
+            else EXPOSURES_COUNT
         ),
     }
 

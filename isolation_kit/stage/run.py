@@ -84,6 +84,11 @@ class Runner:
         self._jobs.put((work, answers))
         try:
             return answers.get(timeout=self._timeout)
+        except KeyboardInterrupt:
+            # The worker is busy: nobody may wait for it when the run is wound up.
+            self.abandoned = "the run was interrupted"
+            self._loop.call_soon_threadsafe(_cancel_all, self._loop)
+            raise
         except Empty:
             self._loop.call_soon_threadsafe(_cancel_all, self._loop)
             self.abandoned = (

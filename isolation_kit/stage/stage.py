@@ -85,7 +85,7 @@ class Stage:
         return f"{self._run_id}~{agent}"
 
     def reply(self, call: ModelCall) -> ModelReply:
-        """What the endpoint calls for each HTTP model request."""
+        """Answer a model call at once: for systems that are not async, and for the endpoint."""
         return self.case.reply(call)
 
     @property
@@ -117,6 +117,10 @@ class Stage:
         place = self.case.static_place(check_slot(slot), turn.index if turn else -1)
         token = self.case.recorder.plant(place)
         return f"{around} [{token}]" if around else token
+
+    def call_tool(self, name: str, agent: str, query: str) -> str:
+        """What `tool` answers, for systems that are not async (their models: `reply`)."""
+        return self.case.tool_reply(name, agent, query)
 
     def tool(self, name: str, agent: str) -> Callable[[str], Awaitable[str]]:
         """A tool of `agent` with scripted replies; arguments and raw results are recorded."""

@@ -6,8 +6,11 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
+import sysconfig
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -81,14 +84,34 @@ def _checked(say: Any) -> Say:
 
 
 def describe(error: BaseException) -> str:
-    """The type and the innermost place of an exception: never its text, which may hold a payload."""
-    place = _innermost(error)
-    return f"{type(error).__name__} in {place.tb_frame.f_code.co_name} (line {place.tb_lineno})"
+    """The type and place of an exception: never its text, which may hold a payload.
+
+    The place is the innermost one in the user's own code, where there is one.
+    """
+    places = list(_places(error))
+    own = [place for place in places if not _foreign(place.tb_frame.f_code.co_filename)]
+    place = (own or places)[-1]
+    code = place.tb_frame.f_code
+    return f"{type(error).__name__} in {code.co_name} ({Path(code.co_filename).name}, line {place.tb_lineno})"
+
+
+def _places(error: BaseException) -> Iterator[TracebackType]:
+    place = error.__traceback__
+    while place is not None:
+        yield place
+        place = place.tb_next
+
+
+@cache
+def _foreign(filename: str) -> bool:
+    """True for the standard library, installed packages, and the kit's own stage."""
+    roots = (
+        *(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib")),
+        str(Path(__file__).parent),
+    )
+    return filename.startswith(roots)
 
 
 def _innermost(error: BaseException) -> TracebackType:
-    place = error.__traceback__
-    assert place is not None  # it was caught
-    while place.tb_next is not None:
-        place = place.tb_next
+    *_, place = _places(error)  # it was caught, so there is one
     return place

@@ -174,13 +174,13 @@ def test_any_bytes_can_be_recorded(text: str) -> None:
 
 
 @given(st.integers(0, 1100), st.integers(0, 600), st.booleans())
-def test_a_request_that_goes_on_is_read_as_well_as_one_read_whole(first: int, second: int, early: bool) -> None:
+def test_a_request_that_goes_on_is_read_as_well_as_one_read_whole(
+    first: int, second: int, early: bool
+) -> None:
     """Whatever the sizes, reading only what was added finds each token that reading all of it finds."""
     ledger = Ledger(seed=7)
     scenario = Scenario("noise-injection", "grow", first * 1000 + second, (TurnPlan(0, "hi"),))
-    one, two = (
-        ledger.issue(scenario, scenario.digest(), Place("user.current", n=n)).token for n in range(2)
-    )
+    one, two = (ledger.issue(scenario, scenario.digest(), Place("user.current", n=n)).token for n in range(2))
     head = {"content": ("x" * first) + (one if early else "")}
     tail = {"content": ("y" * second) + two}
     before = json.dumps({"messages": [head]}, separators=(",", ":")).encode()
