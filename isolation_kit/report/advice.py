@@ -1,4 +1,4 @@
-"""What to do about a finding: what is missing for a loss, what is shared for siblings, else the class's remedy."""
+"""What to do about a finding: by its kind and direction first, by the class of its datum otherwise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["advice"]
 
-_LOST_DOWN = {
+_LOST_DOWN: Mapping[str, Any] = {
     "id": "lost-task",
     "severity": "",
     "title": {"en": "Lost on the way down", "zh": "下行丢失"},
@@ -20,11 +20,12 @@ _LOST_DOWN = {
         "zh": "任务说明遗漏、改名或截断了该内容。",
     },
     "remedy": {
-        "en": "The task's items do not reach the child: compare the brief that you build with the smallest case.",
+        "en": "The task's items do not reach the child: compare the brief that you build with the smallest "
+        "case.",
         "zh": "任务的内容没有到达子代理：请把构建的任务说明与最小案例对照。",
     },
 }
-_LOST_UP = {
+_LOST_UP: Mapping[str, Any] = {
     "id": "lost-answer",
     "severity": "",
     "title": {"en": "Lost on the way back", "zh": "上行丢失"},
@@ -42,7 +43,7 @@ _LOST_UP = {
         "zh": "子代理的回答没有返回：请把父代理从结果中取用的内容与最小案例对照。",
     },
 }
-_SIDEWAYS = {
+_SIDEWAYS: Mapping[str, Any] = {
     "id": "between-siblings",
     "severity": "",
     "title": {"en": "Data of another delegation", "zh": "其他委派的数据"},

@@ -81,14 +81,17 @@ def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(groups.values())
 
 
-def _row(row: Mapping[str, Any], classes: Report, roots: Mapping[str, str], several: bool) -> dict[str, Any]:
-    share = worst_family(row)
+def finding_row(
+    row: Mapping[str, Any], classes: Report, roots: Mapping[str, str], several: bool
+) -> dict[str, Any]:
+    share, at = worst_family(row), recipient(row, roots)
     entry = classes.get(row["class"])
     return {
         "id": row["id"],
         "ids": [row["id"]],
         "also": [],
-        "place": (f"{row['target']}: " if several else "") + f"{recipient(row, roots)} {row['channel']}",
+        "at": at,
+        "place": (f"{row['target']}: " if several else "") + f"{at} {row['channel']}",
         "state": row["state"],
         "mark": _MARKS[row["state"]],
         "counts": row["counts"],
@@ -130,3 +133,7 @@ def _size(case: Mapping[str, Any]) -> str:
 
 def _how(case: Mapping[str, Any]) -> str:
     return f"reduced in {count_words(case['executions'], 'execution')}" if case["reduced"] else "not reduced"
+
+
+def _ranked(counter: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))

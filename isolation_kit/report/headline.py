@@ -92,9 +92,9 @@ def untested_words(report: Report) -> str:
     if not untested:
         return ""
     return (
-        f"{untested:,} of {report['scope']['cells']:,} cells are untested (no case planted that slot, or nothing "
-        "watched that channel): plant slots with stage.text, tap channels with stage.record, or declare a child "
-        "[[untested]]."
+        f"{untested:,} of {report['scope']['cells']:,} cells are untested (no case planted that slot, or "
+        "nothing watched that channel): plant slots with stage.text, tap channels with stage.record, or "
+        "declare a child [[untested]]."
     )
 
 

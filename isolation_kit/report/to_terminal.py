@@ -39,8 +39,8 @@ def terminal(report: Mapping[str, Any], *, color: bool = False, width: int = 100
         _top(page, color, width),
         _table(page, width),
         _remedies(page, width),
-        _coverage(page, width),
         *(_case(row, width) for row in page["cases"][:_CASES]),
+        _coverage(page, width),
         _items(page, width),
         _rest(page, report, width),
     ]
@@ -126,10 +126,9 @@ def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> lis
         title = f"{entry['rank']}. {entry['title']['en']} {entry['share_words']}"
         fields = ", ".join(entry["fields"])
         lines.append(f"  filter {title}" + (f": {fields}" if fields else ""))
-    lines += [
-        f"  allow-list for {entry['tool']}: {', '.join(entry['fields']) or 'no field'} (rule to paste in report.md)"
-        for entry in page["allow_lists"]
-    ]
+    for entry in page["allow_lists"]:
+        fields = ", ".join(entry["fields"]) or "no field"
+        lines.append(f"  allow-list for {entry['tool']}: {fields} (rule to paste in report.md)")
     if page["policy"]["entries"]:
         lines.append("POLICY  " + page["policy"]["text"])
     lines += _allowed(page)
@@ -151,7 +150,7 @@ def _allowed(page: Mapping[str, Any]) -> list[str]:
     for row in rows[:_ALLOWED]:
         what = row["what"] + (f" +{len(row['also'])}" if row["also"] else "")
         place = f"{row['channel']} ({row['direction']}) at {row['edge']}"
-        lines.append(f"  allowed: {what} -> {place}, by entry {row['allowed_by']}")
+        lines.append(f"  allowed: {what} -> {place}, by {row['allowed_by']}")
     return lines
 
 

@@ -25,7 +25,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
     several = len({row["target"] for row in report["items"]}) > 1
     roots = roots_of(report)
     rows = grouped([finding_row(row, classes, roots, several) for row in report["fingerprints"]])
-    counting = [row for row in rows if row["counts"]]
+    counting, rest = [row for row in rows if row["counts"]], folded(rows)
     tables = grids(report["coverage"])
     return {
         "verdict": report["verdict"],
@@ -37,7 +37,8 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "counting": counting[:most],
         "more_counting": size_of(counting[most:]),
         "remedies": remedies(counting[:most]),
-        "folded": folded(rows),
+        "folded": rest,
+        "nothing": _nothing(rest),
         "causes": [
             _cause(cause) for cause in report["causes"] if cause["counts"] and len(cause["edges"]) > 1
         ][:10],
@@ -45,7 +46,8 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "more_grids": max(0, len(tables) - _GRIDS_SHOWN),
         "legend": [(GLYPHS[state], state, LEGEND[state]) for state in STATES],
         "blank": _BLANK,
-        "untested": untested_words(report),
+        # A PASS says so at the top already.
+        "untested": "" if report["verdict"] == "PASS" else untested_words(report),
         "cases": [row for row in counting[:most] if row["case"]],
         "audited": [_item(item) for item in report["items"]],
         "pollution": _pollution(report["pollution"]),
@@ -55,6 +57,13 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "says": report["scope"]["says"],
         "run": _run(report),
     }
+
+
+def _nothing(rest: Sequence[Mapping[str, Any]]) -> str:
+    """What stands where no finding counts."""
+    below = " What was seen and does not count stands below the coverage table." if rest else ""
+    exposed = any(entry["state"] == "exposure" for entry in rest)
+    return "No finding counts." + (f" {EXPOSURES_COUNT}" if exposed else "") + below
 
 
 def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,7 +169,3 @@ def _run(report: Report) -> list[tuple[str, str]]:
         ("took", f"{timing['wall_seconds']:.1f} s, {timing['cpu_seconds']:.1f} s of CPU time"),
     ]
     return [(name, text) for name, text in pairs if text]
-
-
-def _ranked(counter: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))

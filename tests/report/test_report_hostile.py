@@ -38,7 +38,7 @@ NAMES = st.sampled_from(EVIL) | st.text(max_size=30)
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "main", "section", "header", "article"),
     *("h1", "h2", "h3", "p", "b", "br", "span", "small", "code", "pre", "ul", "ol", "li", "dl", "dt", "dd"),
-    *("div", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect"),
+    *("div", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "details", "summary"),
 }
 
 
