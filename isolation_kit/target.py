@@ -14,9 +14,9 @@ async def support_team(stage):
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from isolation_kit.errors import UsageError
 from isolation_kit.trace import Channel
@@ -59,6 +59,20 @@ class Agent:
     tools: tuple[Tool, ...] = ()
     brief: Schema | None = None
     result: Schema | None = None
+
+    if TYPE_CHECKING:  # a tool that declares nothing may be given by its name alone
+
+        def __init__(
+            self,
+            children: Mapping[str, Via] = ...,
+            tools: Iterable[Tool | str] = (),
+            brief: Schema | None = None,
+            result: Schema | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        tools = tuple(Tool(tool) if isinstance(tool, str) else tool for tool in self.tools)
+        object.__setattr__(self, "tools", tools)
 
     def tool(self, name: str) -> Tool | None:
         """The declared tool of that name."""
@@ -186,13 +200,59 @@ def target(
 
 
 def _check(root: str, agents: Mapping[str, Agent], triggers: Mapping[str, str]) -> None:
+    if not isinstance(agents, Mapping) or not all(isinstance(agent, Agent) for agent in agents.values()):
+        raise UsageError(
+            "@target needs agents={name: Agent(...)}; example: agents={'support': "
+            "Agent(children={'billing': Via('billing')}), 'billing': Agent(tools=('lookup',))}"
+        )
+    for name, agent in agents.items():
+        _check_agent(name, agent)
     named = {root, *triggers, *(child for agent in agents.values() for child in agent.children)}
-    unknown = sorted(named - set(agents))
+    unknown = sorted(str(name) for name in named if name not in agents)
     if unknown:
         raise UsageError(
             f"@target names agents that are not declared: {', '.join(unknown)}; declared: "
             f"{', '.join(sorted(agents)) or 'none'}; add them, for example agents={{'{unknown[0]}': Agent()}}"
         )
+    if not agents[root].children:
+        raise UsageError(
+            f"@target: the root {root!r} declares no child, so there is nothing to isolate; declare the way "
+            "to one, for example Agent(children={'billing': Via('transfer_to_billing')})"
+        )
+
+
+def _check_agent(name: object, agent: Agent) -> None:
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise UsageError("@target: an agent's name is a text of printable characters, for example 'billing'")
+    if not isinstance(agent.children, Mapping) or not all(
+        isinstance(via, Via) for via in agent.children.values()
+    ):
+        raise UsageError(
+            f"@target: the children of {name!r} are given as {{name: Via(tool)}}, for example "
+            "children={'billing': Via('transfer_to_billing')}"
+        )
+    if not all(isinstance(tool, Tool) and isinstance(tool.name, str) and tool.name for tool in agent.tools):
+        raise UsageError(
+            f"@target: the tools of {name!r} are names or Tool(name, fields=...), for example "
+            "tools=('lookup', Tool('search', fields={'properties': {'title': {'type': 'string'}}}))"
+        )
+    for schema in (agent.brief, agent.result, *(tool.fields for tool in agent.tools)):
+        if schema is not None and not _is_schema(schema, 20):
+            raise UsageError(
+                f"@target: a brief, result or fields of {name!r} is no JSON Schema (a mapping, at most 20 "
+                "levels deep); example: {'type': 'object', 'properties': {'amount': {'type': 'number'}}}"
+            )
+
+
+def _is_schema(schema: object, depth: int) -> bool:
+    if not isinstance(schema, Mapping) or depth == 0:
+        return False
+    properties = schema.get("properties", {})
+    inner = [*properties.values()] if isinstance(properties, Mapping) else [None]
+    items = schema.get("items")
+    if isinstance(items, Mapping):
+        inner.append(items)
+    return all(_is_schema(item, depth - 1) for item in inner)
 
 
 def declaration_of(factory: Any) -> Declaration:

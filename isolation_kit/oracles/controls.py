@@ -53,6 +53,8 @@ def _doubt(scenario: Scenario, trace: Trace) -> str:
     if trace.problems:
         return trace.problems[0]
     planned = sum(len(turn.delegations) for turn in scenario.turns)
+    if not planned:
+        return "the case hands nothing to a child, so it proves nothing"
     refused = {(life.agent, life.instance) for life in trace.lives if life.kind is Lifecycle.REFUSED}
     reached = {(e.agent, e.instance) for e in trace.events if e.channel is Channel.CHILD_REQUEST}
     if planned and len(trace.handovers) < planned and scenario.quiet:

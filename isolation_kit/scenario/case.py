@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
+from json import dumps, loads
 from typing import Any
 
 from isolation_kit.errors import UsageError
@@ -71,7 +71,7 @@ class Scenario:
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, no token."""
-        return json.dumps(_encode(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        return dumps(_encode(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Scenario:
@@ -81,8 +81,8 @@ class Scenario:
             UsageError: if `text` is no stored case.
         """
         try:
-            return _decode(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return _decode(loads(text))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(
                 f"this is no stored case ({type(error).__name__}); give a file that a run wrote under "
                 ".isolation/cases/, for example: isolation-kit replay .isolation/cases/1a2b3c.json"

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -61,6 +61,7 @@ class Case:
         self._root: dict[int, deque[Act]] = {}
         self._root_replies: dict[int, deque[str]] = {}
         self._static: dict[str, int] = {}
+        self.begun = False
         self._offered: dict[tuple[str, int], tuple[Mapping[str, Any], ...]] = {}
         self.lock = threading.RLock()
 
@@ -78,12 +79,18 @@ class Case:
             return Place(slot, user=-1, turn=-1, n=n)
         return Place(slot, user=self.scenario.turns[turn].user, turn=turn, n=n)
 
+    def keep_places(self, standing: Iterable[Place]) -> None:
+        """Leave out the places that a kept target planted when it was built: those are taken."""
+        for place in standing:
+            self._static[place.slot] = max(self._static.get(place.slot, 0), place.n + 1)
+
     # -- turns -------------------------------------------------------------------------------------------
 
     @_one_at_a_time
     def begin(self, index: int) -> Turn:
         """Open a turn and return it as the system under test gets it, its tokens planted."""
         plan = self.scenario.turns[index]
+        self.begun = True
         self.open.add(index)
         self._root[index] = deque(plan.acts)
         self._root_replies[index] = deque()

@@ -60,6 +60,7 @@ class Ledger:
             OrderedDict()
         )
         self._keep = keep
+        self.standing: set[str] = set()
         self._scanned: OrderedDict[bytes, _Scanned] = OrderedDict()
 
     def issue(self, scenario: Scenario, case: str, place: Place) -> Canary:
@@ -108,7 +109,8 @@ class Ledger:
         while len(self._by_case) > self._keep:
             _, old = self._by_case.popitem(last=False)
             for canary in old.values():
-                self._owners.pop(canary.token, None)
+                if canary.token not in self.standing:
+                    self._owners.pop(canary.token, None)
 
 
 def _continues(data: bytes, earlier: bytes) -> bool:
@@ -142,6 +144,12 @@ class Recorder:
             token = self._given[key] = self.ledger.issue(self.scenario, self.case, place).token
             self.planted.append(Planted(next(self._seq), place, token, agent, instance, tool))
         return token
+
+    def adopt(self, place: Place, token: str) -> None:
+        """Take over a canary that was handed out when a kept target was built: it is live here too."""
+        self.ledger.standing.add(token)
+        self._given[place, "", -1] = token
+        self.planted.append(Planted(next(self._seq), place, token))
 
     def record(
         self,

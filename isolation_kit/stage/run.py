@@ -17,7 +17,7 @@ from isolation_kit.stage.case import CURRENT_TURN, Case
 from isolation_kit.stage.guard import Guard
 from isolation_kit.stage.recorder import Ledger, Recorder
 from isolation_kit.stage.stage import LogTap, Stage
-from isolation_kit.stage.under_test import Say, call, describe, opened
+from isolation_kit.stage.under_test import Say, call, describe, from_kit, opened
 from isolation_kit.target import Declaration
 from isolation_kit.trace import Channel, Trace
 
@@ -120,17 +120,17 @@ class Runner:
         try:
             with self._guard.active(case.recorder.problems.append):
                 return await self._case(case), ""
-        except TargetRefused as refusal:
-            case.recorder.refused = str(refusal) or "refused"
+        except TargetRefused:
+            case.recorder.refused = "by the target"
             return (), ""
-        except UnicodeEncodeError:
-            case.recorder.refused = "a client could not encode the text (lone surrogate)"
-            return (), ""
-        except IsolationKitError as error:
-            return (), str(error)
         except BaseException as error:
             # Also SystemExit and a cancellation: out of here they would end the worker thread and the audit.
-            return (), f"the target raised {describe(error)}"
+            if isinstance(error, UnicodeEncodeError) and not _encodable(case.scenario):
+                case.recorder.refused = "a client could not encode the text (lone surrogate)"
+                return (), ""
+            if isinstance(error, IsolationKitError) and from_kit(error):
+                return (), str(error)
+            return (), f"the target raised {describe(error, self.ledger.mint.prefix)}"
         finally:
             self._tap.case = None
 
@@ -184,6 +184,15 @@ class Runner:
 async def _closed(kept: contextlib.AsyncExitStack) -> None:
     with contextlib.suppress(Exception):  # nor does one that fails
         await kept.aclose()
+
+
+def _encodable(scenario: Scenario) -> bool:
+    try:
+        for text in scenario.texts():
+            text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:

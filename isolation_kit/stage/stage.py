@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from isolation_kit.errors import TargetRefused, UsageError
-from isolation_kit.scenario import Limits, check_slot
+from isolation_kit.scenario import Limits, Place, Slot, check_slot
 from isolation_kit.stage.case import CURRENT_TURN, Case
+from isolation_kit.stage.names import plain_name
 from isolation_kit.stage.puppet import ModelCall, ModelReply
 from isolation_kit.stage.wire import ASGIApp, Wire
 from isolation_kit.target import Turn
@@ -45,6 +46,7 @@ class Stage:
         self._workdir: tempfile.TemporaryDirectory[str] | None = None
         self._ids: dict[str, int] = {}
         self._ticks = 0
+        self._standing: dict[Place, str] = {}
 
     # -- the running case --------------------------------------------------------------------------------
 
@@ -63,8 +65,11 @@ class Stage:
         return self._case
 
     def enter(self, case: Case) -> None:
-        """Make `case` the running one."""
+        """Make `case` the running one; what a kept target planted when it was built stays live."""
         self._case = case
+        for place, token in self._standing.items():
+            case.recorder.adopt(place, token)
+        case.keep_places(self._standing)
         self._ids.clear()
         self._ticks = 0
 
@@ -114,8 +119,18 @@ class Stage:
         Raises:
             UsageError: for an unknown slot.
         """
-        place = self.case.static_place(check_slot(slot), turn.index if turn else -1)
+        try:
+            known = check_slot(slot)
+        except UsageError:
+            # The value may be anything that the target holds, so it is not quoted.
+            raise UsageError(
+                f"stage.text got an unknown slot; allowed: {', '.join(Slot)}, or a name of your own such as "
+                "'x.session_cache'"
+            ) from None
+        place = self.case.static_place(known, turn.index if turn else -1)
         token = self.case.recorder.plant(place)
+        if turn is None and not self.case.begun:
+            self._standing[place] = token
         return f"{around} [{token}]" if around else token
 
     def call_tool(self, name: str, agent: str, query: str) -> str:
@@ -145,14 +160,18 @@ class Stage:
             known = Channel(channel)
         except ValueError:
             raise UsageError(
-                f"stage.record got the unknown channel {channel[:40]!r}; allowed: {', '.join(Channel)}"
+                f"stage.record got an unknown channel; allowed: {', '.join(Channel)}, for example 'store'"
             ) from None
         if agent not in self.case.declaration.agents:
             raise UsageError(
-                f"stage.record got the unknown agent {agent[:40]!r}; declared: "
+                "stage.record got an agent that is not declared; declared: "
                 f"{', '.join(self.case.declaration.agents)}"
             )
-        self.case.record(known, agent, data, tool=tool or key)
+        self.case.record(known, agent, data, tool=self._plain(tool or key))
+
+    def _plain(self, name: str) -> str:
+        """A name that the target chose, as it may be stored."""
+        return plain_name(name, self.case.recorder.ledger.mint.prefix)
 
     def spawned(self, agent: str) -> None:
         """An instance of `agent` was made."""
@@ -163,11 +182,11 @@ class Stage:
         self._life(Lifecycle.ENDED, agent)
 
     def refused(self, agent: str, reason: str) -> None:
-        """`agent` refused a malformed or too long input cleanly; `reason` must not hold the input."""
-        self._life(Lifecycle.REFUSED, agent, reason)
+        """`agent` refused a malformed or too long input cleanly; of `reason` only a plain word is kept."""
+        self._life(Lifecycle.REFUSED, agent, self._plain(reason))
 
     def refuse(self, reason: str) -> None:
-        """The whole system refuses this hostile input.
+        """The whole system refuses this hostile input; `reason` is for the reader of the code, and not kept.
 
         Raises:
             TargetRefused: always.
@@ -183,7 +202,10 @@ class Stage:
         self, *, task: str, path: str, kind: str, length: int, digest: str, source_tool: str = ""
     ) -> None:
         """POLLUTION_DETECTED: the target's own bridge dropped an undeclared field."""
-        self.case.recorder.pollution.append(Pollution(task, path, kind, length, digest, source_tool))
+        plain = self._plain
+        self.case.recorder.pollution.append(
+            Pollution(plain(task), plain(path), plain(kind), length, plain(digest), plain(source_tool))
+        )
 
     def responded(self) -> None:
         """A TaskResponse went up: the denominator of the pollution rate."""

@@ -15,10 +15,11 @@ from types import TracebackType
 from typing import Any
 
 from isolation_kit.errors import TargetError
+from isolation_kit.stage.names import plain_name
 from isolation_kit.stage.stage import Stage
 from isolation_kit.target import Declaration, Turn
 
-__all__ = ["Say", "call", "describe", "opened"]
+__all__ = ["Say", "call", "describe", "from_kit", "opened"]
 
 Say = Callable[[Turn], Any]
 
@@ -83,16 +84,25 @@ def _checked(say: Any) -> Say:
     )
 
 
-def describe(error: BaseException) -> str:
+def describe(error: BaseException, prefix: str = "") -> str:
     """The type and place of an exception: never its text, which may hold a payload.
 
-    The place is the innermost one in the user's own code, where there is one.
+    The place is the innermost one in the user's own code, where there is one. Names that the target chose are
+    shown if they are plain words (`prefix`: of the run's tokens).
     """
     places = list(_places(error))
     own = [place for place in places if not _foreign(place.tb_frame.f_code.co_filename)]
     place = (own or places)[-1]
     code = place.tb_frame.f_code
-    return f"{type(error).__name__} in {code.co_name} ({Path(code.co_filename).name}, line {place.tb_lineno})"
+    kind, function, file = (
+        plain_name(name, prefix) for name in (type(error).__name__, code.co_name, Path(code.co_filename).name)
+    )
+    return f"{kind} in {function} ({file}, line {place.tb_lineno})"
+
+
+def from_kit(error: BaseException) -> bool:
+    """True if the kit itself raised it, so that its text is the kit's own."""
+    return _innermost(error).tb_frame.f_code.co_filename.startswith(str(Path(__file__).parents[1]))
 
 
 def _places(error: BaseException) -> Iterator[TracebackType]:

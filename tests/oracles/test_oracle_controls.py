@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,7 +87,16 @@ def test_a_target_that_records_nothing_is_inconclusive(judge: Judge) -> None:
 
 def test_a_turn_without_delegation_passes(judge: Judge) -> None:
     """Some turns do not delegate; nothing is missing then."""
-    assert judge("controls", tiny(), full_case(turns=(TurnPlan(0, "hi"),))).verdict is Verdict.PASS
+    turns = (TurnPlan(0, "hi"), *full_case().turns)
+    assert judge("controls", tiny(), full_case(turns=turns)).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("turns", [(), (TurnPlan(0, "hi"),)], ids=["no-turn", "no-delegation"])
+def test_a_case_that_hands_nothing_over_is_inconclusive(turns: tuple[TurnPlan, ...], judge: Judge) -> None:
+    """Whatever it does, it says nothing about a child."""
+    judgement = judge("controls", tiny(), full_case(turns=turns))
+    assert judgement.verdict is Verdict.INCONCLUSIVE
+    assert "hands nothing to a child" in judgement.reason
 
 
 def test_a_call_that_belongs_to_nobody_is_inconclusive(judge: Judge) -> None:
@@ -240,15 +250,29 @@ def refuses(stage: Stage) -> Iterator[Any]:
 
 
 def cannot_encode(stage: Stage) -> Iterator[Any]:
-    yield lambda turn: (turn.text + "\ud83d").encode() and "ok"
+    yield lambda turn: turn.text.encode() and stage.refuse("never reached")
 
 
-@pytest.mark.parametrize("factory", [refuses, cannot_encode], ids=["refuse", "surrogate"])
-def test_a_refusal_is_an_outcome_of_its_own(factory: Any, judge: Judge) -> None:
-    """A target may refuse hostile text: counted as refused, no failure."""
-    judgement = judge("controls", target(root="boss", agents=AGENTS)(factory), full_case())
+@pytest.mark.parametrize(
+    ("factory", "more"), [(refuses, ""), (cannot_encode, "\ud83d")], ids=["refuse", "surrogate"]
+)
+def test_a_refusal_is_an_outcome_of_its_own(factory: Any, more: str, judge: Judge) -> None:
+    """A target may refuse hostile text: counted as refused, no failure; what it says of it is not kept."""
+    (turn,) = full_case().turns
+    hostile = full_case(turns=(replace(turn, text=turn.text + more),))
+    judgement = judge("controls", target(root="boss", agents=AGENTS)(factory), hostile)
     assert judgement.verdict is Verdict.PASS
     assert judgement.reason.startswith("refused: ")
+    assert "too long" not in judgement.reason
+
+
+def test_an_encoding_error_of_the_target_itself_is_no_refusal(judge: Judge) -> None:
+    """The case holds no lone surrogate, so the target failed."""
+
+    def odd(stage: Stage) -> Iterator[Any]:
+        yield lambda turn: "\ud83d".encode() and "ok"
+
+    assert judge("controls", target(root="boss", agents=AGENTS)(odd), full_case()).verdict is Verdict.ERROR
 
 
 def test_a_leak_seen_before_the_failure_stays_a_leak(judge: Judge) -> None:

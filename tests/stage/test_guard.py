@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from isolation_kit.scenario import Scenario, TurnPlan
 from isolation_kit.stage import Ledger, Runner, Stage
 from isolation_kit.stage.guard import Guard, is_local
-from isolation_kit.target import Agent, Turn, declaration_of, target
+from isolation_kit.target import Agent, Turn, Via, declaration_of, target
 from isolation_kit.trace import Trace
 
 FAR = "192.0.2.7"  # TEST-NET-1 (RFC 5737): belongs to nobody
@@ -74,7 +74,7 @@ def in_own_thread() -> None:
 def run(attempt: Callable[[], None]) -> Trace:
     """The trace of a case in which the target makes one attempt and swallows what comes of it."""
 
-    @target(root="support", agents={"support": Agent()})
+    @target(root="support", agents={"support": Agent({"billing": Via("ask_billing")}), "billing": Agent()})
     async def curious(stage: Stage) -> AsyncIterator[Callable[[Turn], Any]]:
         async def say(turn: Turn) -> str:
             with contextlib.suppress(OSError):

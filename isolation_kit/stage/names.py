@@ -1,0 +1,26 @@
+"""Names that come from the system under test, as they may be stored and shown: plain words, else a digest."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+
+from isolation_kit.canary import ALPHABET, TOKEN_LENGTH
+
+__all__ = ["plain_name"]
+
+_PLAIN = re.compile(r"[\w.\-/\[\]#%:]{1,80}\Z")
+
+
+def plain_name(name: str, prefix: str) -> str:
+    """`name` if it is a plain word without a token (by the run's `prefix`), else `#` and 8 hex digits."""
+    if not prefix:
+        return name if _PLAIN.match(name) else _digest(name)
+    token = re.compile(f"{prefix}[{ALPHABET}]{{{TOKEN_LENGTH - len(prefix)}}}", re.IGNORECASE)
+    if not name or (_PLAIN.match(name) and not token.search(name)):
+        return name
+    return _digest(name)
+
+
+def _digest(name: str) -> str:
+    return f"#{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
