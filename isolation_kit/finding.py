@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
+from json import dumps, loads
 from typing import Any
 
 __all__ = ["Direction", "Finding", "Fingerprint", "Judgement", "Mode", "Verdict", "worst"]
@@ -98,12 +98,12 @@ class Finding:
 
     def to_json(self) -> str:
         """Canonical JSON."""
-        return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        return dumps(asdict(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Finding:
         """Read what `to_json` wrote."""
-        raw: dict[str, Any] = json.loads(text)
+        raw: dict[str, Any] = loads(text)
         return cls(
             **{
                 **raw,

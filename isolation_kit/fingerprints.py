@@ -5,10 +5,10 @@ A case counts once per fingerprint. `n` is the number of cases in which an oracl
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from json import dumps, loads
 from typing import Any
 
 from isolation_kit.finding import Finding, Fingerprint, Judgement, Mode, Verdict, worst
@@ -179,12 +179,12 @@ class Tally:
 
     def to_json(self) -> str:
         """Canonical JSON: counters as sorted lists of [key, count]."""
-        return json.dumps(_dump(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        return dumps(_dump(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Tally:
         """Read what `to_json` wrote."""
-        return _load(json.loads(text))
+        return _load(loads(text))
 
 
 def _grouped(findings: Iterable[Finding]) -> dict[Key, list[Finding]]:

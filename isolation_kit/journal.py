@@ -6,11 +6,11 @@ in `prev` the digest of the line before it: a torn last line is tolerated, a cha
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +96,8 @@ class Journal(Closing):
                 "block": block,
                 "index": index,
                 "digest": scenario.digest(),
-                "findings": [json.loads(finding.to_json()) for finding in found],
-                **({"scenario": json.loads(scenario.to_json())} if fresh else {}),
+                "findings": [loads(finding.to_json()) for finding in found],
+                **({"scenario": loads(scenario.to_json())} if fresh else {}),
             }
         )
 
@@ -154,8 +154,8 @@ def _entry(record: Mapping[str, Any]) -> Iterator[Entry]:
             block=record["block"],
             index=record["index"],
             digest=record["digest"],
-            findings=tuple(Finding.from_json(json.dumps(finding)) for finding in record["findings"]),
-            scenario=None if scenario is None else Scenario.from_json(json.dumps(scenario)),
+            findings=tuple(Finding.from_json(dumps(finding)) for finding in record["findings"]),
+            scenario=None if scenario is None else Scenario.from_json(dumps(scenario)),
         )
     except (KeyError, TypeError, ValueError):
         return
@@ -170,14 +170,14 @@ def _tail(raw: bytes) -> tuple[str, bool]:
 
 def _record(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line)
+        record = loads(line)
     except ValueError:
         return None
     return record if isinstance(record, dict) else None
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+    return dumps(record, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _digest(line: bytes) -> str:

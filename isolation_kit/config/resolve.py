@@ -9,6 +9,7 @@ from types import ModuleType
 
 from isolation_kit.config.rules import close_to
 from isolation_kit.errors import ConfigError, UsageError
+from isolation_kit.hush import hushed
 from isolation_kit.target import Declaration, declaration_of
 
 __all__ = ["place_of", "resolve"]
@@ -48,7 +49,8 @@ def _module(name: str, factory: str, root: Path) -> ModuleType:
         # It stays there: a target may import more of its project while it runs.
         sys.path.insert(0, str(root))
     try:
-        return importlib.import_module(name)
+        with hushed():
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name
         if name == missing or name.startswith(f"{missing}."):
@@ -63,7 +65,9 @@ def _module(name: str, factory: str, root: Path) -> ModuleType:
     except SyntaxError as error:
         place = f"{Path(error.filename or name).name}, line {error.lineno}"
         reason = f"a syntax error ({place})"
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         # A program's own message may hold anything, so the place is named and the text is not.
         reason = place_of(error)
     raise ConfigError(

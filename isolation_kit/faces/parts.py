@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from json import dumps, loads
 from typing import Any
 
 from isolation_kit.errors import KitError
@@ -21,7 +21,7 @@ def dump_outcome(outcome: ItemOutcome) -> str:
     raw = {
         "item": asdict(outcome.item),
         "requested": outcome.requested,
-        "tally": json.loads(outcome.tally.to_json()),
+        "tally": loads(outcome.tally.to_json()),
         "smallest": [_dump_smallest(case) for case in outcome.smallest],
         "cut": outcome.cut,
         "unreached": outcome.unreached,
@@ -31,7 +31,7 @@ def dump_outcome(outcome: ItemOutcome) -> str:
         "wall_seconds": outcome.wall_seconds,
         "notes": outcome.notes,
     }
-    return json.dumps(raw, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return dumps(raw, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
 def load_outcome(text: str) -> ItemOutcome:
@@ -41,12 +41,12 @@ def load_outcome(text: str) -> ItemOutcome:
         KitError: if it is no such text.
     """
     try:
-        raw: dict[str, Any] = json.loads(text)
+        raw: dict[str, Any] = loads(text)
         return ItemOutcome(
             **{
                 **raw,
                 "item": Item(**raw["item"]),
-                "tally": Tally.from_json(json.dumps(raw["tally"])),
+                "tally": Tally.from_json(dumps(raw["tally"])),
                 "smallest": tuple(_load_smallest(case) for case in raw["smallest"]),
                 "unreached": tuple((child, reason) for child, reason in raw["unreached"]),
                 "not_tapped": tuple(raw["not_tapped"]),
@@ -65,7 +65,7 @@ def _dump_smallest(case: Smallest) -> dict[str, Any]:
         "kind": case.kind,
         "mode": case.mode,
         "oracle": case.oracle,
-        "scenario": json.loads(case.scenario.to_json()),
+        "scenario": loads(case.scenario.to_json()),
         "reduced": case.reduced,
         "executions": case.executions,
         "conversation": [[line.who, line.text] for line in case.conversation],
@@ -78,7 +78,7 @@ def _load_smallest(raw: Mapping[str, Any]) -> Smallest:
         kind=Verdict(raw["kind"]),
         mode=Mode(raw["mode"]),
         oracle=raw["oracle"],
-        scenario=Scenario.from_json(json.dumps(raw["scenario"])),
+        scenario=Scenario.from_json(dumps(raw["scenario"])),
         reduced=raw["reduced"],
         executions=raw["executions"],
         conversation=tuple(Line(who, text) for who, text in raw["conversation"]),

@@ -16,6 +16,7 @@ from isolation_kit.faces.recover import recovered
 from isolation_kit.faces.verdict import Judged, judge
 from isolation_kit.finding import Fingerprint, Mode, Verdict
 from isolation_kit.fingerprints import CaseOutcome, Tally
+from isolation_kit.hush import hushed
 from isolation_kit.journal import read
 from isolation_kit.outcome import Item, ItemOutcome, Smallest
 from isolation_kit.scenario import Scenario
@@ -46,11 +47,12 @@ class Work(Closing):
 
     def run(self, item: Item) -> Done:
         """Run one item and store its part before anything is said of it."""
-        campaign = self._campaign(item.target)
-        outcome = self._outcome(campaign, item)
-        part = self.project.output.store(outcome)
-        if self.project.options.reveal:
-            self._reveal(campaign, outcome)
+        with hushed():
+            campaign = self._campaign(item.target)
+            outcome = self._outcome(campaign, item)
+            part = self.project.output.store(outcome)
+            if self.project.options.reveal:
+                self._reveal(campaign, outcome)
         return Done(outcome, judge(self.project, outcome), part)
 
     def _outcome(self, campaign: Campaign, item: Item) -> ItemOutcome:
@@ -80,8 +82,9 @@ class Work(Closing):
 
     def close(self) -> None:
         """Tear every target down and close the findings log."""
-        for campaign in self._campaigns.values():
-            campaign.close()
+        with hushed():
+            for campaign in self._campaigns.values():
+                campaign.close()
         self._campaigns.clear()
         self._journal.close()
 

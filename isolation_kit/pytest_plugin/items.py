@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -66,8 +64,7 @@ class AuditItem(pytest.Item):
             IsolationFailure: for every verdict but PASS.
         """
         try:
-            with _unseen_logs():
-                done = self.run_item(self.audit_item)
+            done = self.run_item(self.audit_item)
         except IsolationKitError as error:
             raise IsolationFailure(f"ERROR: {error}") from None
         self.user_properties.append((PROPERTY, json.dumps(_reference(done), sort_keys=True)))
@@ -80,23 +77,9 @@ class AuditItem(pytest.Item):
             return excinfo.getrepr(style="value")
         return super().repr_failure(excinfo, style)
 
-    def reportinfo(self) -> tuple[Path, int | None, str]:
+    def reportinfo(self) -> tuple[Path, int, str]:
         """Where the item stands, for headings."""
-        return self.path, None, self.name
-
-
-@contextlib.contextmanager
-def _unseen_logs() -> Iterator[None]:
-    """Keep the target's log lines from pytest, which would store and show them: they may hold payloads."""
-    root = logging.getLogger()
-    shown_by_pytest = [h for h in root.handlers if type(h).__module__.startswith("_pytest.")]
-    for handler in shown_by_pytest:
-        root.removeHandler(handler)
-    try:
-        yield
-    finally:
-        for handler in shown_by_pytest:
-            root.addHandler(handler)
+        return self.path, 0, self.name
 
 
 def _reference(done: Done) -> dict[str, str]:

@@ -13,6 +13,7 @@ from isolation_kit.faces import Project, judge
 from isolation_kit.faces.work import replayed
 from isolation_kit.finding import Verdict
 from isolation_kit.fingerprints import CaseOutcome
+from isolation_kit.hush import hushed
 from isolation_kit.outcome import Item, ItemOutcome
 from isolation_kit.pytest_plugin.items import IsolationFailure
 from isolation_kit.pytest_plugin.setting import config_of, project_for
@@ -30,10 +31,17 @@ def bench(pytestconfig: pytest.Config) -> Iterator[Callable[[Any], TargetUnderTe
         def make(factory: Any) -> TargetUnderTest:
             declaration = declaration_of(factory)
             project = project_for(config_of(pytestconfig), declaration)
-            campaign = stack.enter_context(Campaign(declaration, project.plan(declaration.name)))
+            with hushed():
+                campaign = Campaign(declaration, project.plan(declaration.name))
+            stack.callback(_close, campaign)
             return TargetUnderTest(project, campaign)
 
         yield make
+
+
+def _close(campaign: Campaign) -> None:
+    with hushed():
+        campaign.close()
 
 
 class TargetUnderTest:
@@ -52,7 +60,8 @@ class TargetUnderTest:
     def run(self, scenario: Scenario) -> CaseOutcome:
         """Judge one case under every oracle."""
         item = Item(len(self.outcomes), self._name, f"case-{len(self.outcomes)}")
-        case = self._campaign.replay(scenario)
+        with hushed():
+            case = self._campaign.replay(scenario)
         self.outcomes.append(replayed(item, scenario, case))
         return case
 
@@ -66,7 +75,8 @@ class TargetUnderTest:
 
     def _run(self, family: str) -> ItemOutcome:
         (item,) = [item for item in items((self._name,), self._project.families) if item.family == family]
-        outcome = self._campaign.run(item)
+        with hushed():
+            outcome = self._campaign.run(item)
         self.outcomes.append(outcome)
         return outcome
 
