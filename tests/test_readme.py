@@ -50,7 +50,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_from_red_to_green(example: Path) -> None:
-    """Red with the excerpt shown; the printed rule makes the replay green; the allowed rest makes all green."""
+    """Red with the excerpt shown; the printed rule makes the replay green; allowing the rest, all is green."""
     audit = ("pytest", "-q", "-p", "no:cacheprovider", "--isolation", "isolation.toml")
     red = run(example, *audit)
     assert red.returncode == 1, red.stdout + red.stderr
@@ -75,6 +75,11 @@ def test_from_red_to_green(example: Path) -> None:
     allowed = json.loads((example / ".isolation" / "report.json").read_text("utf-8"))["policy"]
     assert allowed["declared"]["leaks"] == 0 < allowed["strict"]["leaks"]
 
+    (example / "test_my_isolation.py").write_text(blocks("python", "test_my_isolation.py")[0], "utf-8")
+    mine = run(example, "pytest", "-q", "-p", "no:cacheprovider", "--isolation", "test_my_isolation.py")
+    assert mine.returncode == 0, mine.stdout + mine.stderr
+    assert "2 passed" in mine.stdout
+
 
 def test_target_is_ten_lines_or_so() -> None:
     """The target's function, as shown, is as short as promised."""
@@ -90,5 +95,5 @@ def test_options_named_exist() -> None:
         if name != "--isolation-":
             assert name in options, name
     commands = run(ROOT, "isolation_kit.cli", "--help").stdout
-    for name in re.findall(r"isolation-kit ([a-z]+)", README):
+    for name in re.findall(r"`isolation-kit ([a-z]+)", README):
         assert name in commands, name

@@ -36,6 +36,7 @@ def clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
 _OVERLAP = 512
 _CACHED_EVENTS = 4096
 _CACHED_BYTES = 16_384
+_MOST_BYTES = 2**21  # of one event; what lies beyond counts as not scanned, hence as no proof
 
 
 class _Scanned(NamedTuple):
@@ -90,11 +91,13 @@ class Ledger:
         start = 0
         if earlier is not None and _continues(data, earlier.data):
             start = max(0, len(earlier.data) - 2 - _OVERLAP)
-        result = scan(data[start:] if start else data, self.pool)
-        known = _Scanned(data, result.hits, result.unscanned)
+        part = data[start : start + _MOST_BYTES]
+        result = scan(part, self.pool)
+        unread = len(data) - start - len(part)
+        known = _Scanned(data, result.hits, result.unscanned + unread)
         if start and earlier is not None:
             seen = {(hit.token, hit.form): hit for hit in (*earlier.hits, *result.hits)}
-            known = _Scanned(data, tuple(seen.values()), max(earlier.unscanned, result.unscanned))
+            known = _Scanned(data, tuple(seen.values()), max(earlier.unscanned, known.unscanned))
         if len(data) <= _CACHED_BYTES:
             self._scanned[data] = known
             if len(self._scanned) > _CACHED_EVENTS:

@@ -187,3 +187,12 @@ def test_a_request_that_goes_on_is_read_as_well_as_one_read_whole(
     after = json.dumps({"messages": [head, tail]}, separators=(",", ":")).encode()
     found = {hit.token for hit in ledger.scan(after, ledger.scan(before)).hits}
     assert found == ({one, two} if early else {two})
+
+
+def test_what_is_too_large_to_read_is_counted_as_not_scanned() -> None:
+    """Ten megabytes cost seconds to search: the rest is no proof, and it is said."""
+    ledger = Ledger(seed=7)
+    token = ledger.issue(SCENARIO, SCENARIO.digest(), PLACE).token.encode()
+    near, far = ledger.scan(token + b" " * 3_000_000), ledger.scan(b" " * 3_000_000 + token)
+    assert (len(near.hits), near.unscanned > 0) == (1, True)
+    assert (len(far.hits), far.unscanned > 0) == (0, True)
