@@ -10,7 +10,7 @@ from isolation_kit.policy import audience
 from isolation_kit.report.facts import Facts, TargetFacts
 from isolation_kit.report.rows import recipient
 from isolation_kit.scenario import Slot
-from isolation_kit.trace import CHILD_CHANNELS, Channel
+from isolation_kit.trace import CHILD_CHANNELS, SINKS, Channel
 
 __all__ = ["FIELDS", "STATES", "coverage_rows"]
 
@@ -52,16 +52,25 @@ def _place(cell: Cell) -> tuple[Any, ...]:
 
 def _found(rows: Sequence[Mapping[str, Any]], facts: Facts) -> dict[Cell, str]:
     roots = {name: target.root for name, target in facts.targets.items()}
+    seen = {(key[0], *pair) for key, item in facts.items.items() for pair in item.tally.channels}
     names = {"leak": "leaking", "exposure": "exposed", "allowed": "allowed", "suspect": "suspect"}
     out: dict[Cell, str] = {}
     for row in rows:
         if row["state"] not in names or row["kind"] != "LEAK":
             continue
         slot = FIELDS if row["what"].startswith("field.") else row["what"]
-        cell = (row["target"], recipient(row, roots), slot, row["channel"])
+        cell = (row["target"], _seen_by(row, roots, seen), slot, row["channel"])
         state = names[row["state"]]
         out[cell] = min(out.get(cell, state), state, key=STATES.index)
     return out
+
+
+def _seen_by(row: Mapping[str, Any], roots: Mapping[str, str], seen: set[tuple[str, str, str]]) -> str:
+    """The agent in whose row a finding stands; in a sink that only the root writes, that is the root."""
+    target, channel, agent = row["target"], row["channel"], recipient(row, roots)
+    root = roots.get(target, agent)
+    only_root = (target, root, channel) in seen and (target, agent, channel) not in seen
+    return root if channel in SINKS and only_root else agent
 
 
 def _tested(facts: Facts) -> set[Cell]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
+import pytest
 from report_samples import LEAKS, Leak, Made, clean_twin, leaky, report
 
 from isolation_kit.finding import Verdict
@@ -68,6 +69,14 @@ def test_what_comes_up_leaks_in_the_row_of_the_parent() -> None:
         for row in document["coverage"]
         if (row["slot"], row["channel"]) == ("child.text", "parent.request")
     ]
+    assert [(row["child"], row["state"]) for row in rows] == [("support", "leaking")]
+
+
+def test_what_only_the_root_logs_leaks_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child's text in a log that the root alone writes is no clean cell of the root."""
+    monkeypatch.setattr("report_samples.SEEN", frozenset({("support", "log"), ("billing", "child.request")}))
+    document = report([Made(cases=20, leaks=(Leak("child.text", "log", direction="out"),)).outcome()])
+    rows = [row for row in document["coverage"] if (row["slot"], row["channel"]) == ("child.text", "log")]
     assert [(row["child"], row["state"]) for row in rows] == [("support", "leaking")]
 
 
