@@ -6,21 +6,24 @@ in `prev` the digest of the line before it: a torn last line is tolerated, a cha
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from json import dumps, loads
+from os import O_APPEND, O_CREAT, O_WRONLY, write
+from os import close as close_file
+from os import open as open_file
 from pathlib import Path
 from typing import Any
 
 from isolation_kit.closing import Closing
-from isolation_kit.errors import ConfigError
+from isolation_kit.errors import ConfigError, IsolationKitError
 from isolation_kit.finding import Finding
 from isolation_kit.scenario import Scenario
 
 __all__ = ["Entry", "Journal", "Reading", "read"]
 
+# The functions that write are bound at import: a target that patches `os` or `json` must not erase a finding.
 _START = "0" * 16
 
 
@@ -64,7 +67,7 @@ class Journal(Closing):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             raw = path.read_bytes() if path.exists() else b""
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            self._file = open_file(path, O_WRONLY | O_APPEND | O_CREAT, 0o600)
         except OSError as error:
             raise ConfigError(
                 f"the findings log {path.name} in {path.parent} cannot be written ({error.strerror}); give a "
@@ -73,7 +76,7 @@ class Journal(Closing):
             ) from None
         self._prev, torn = _tail(raw)
         if torn:
-            os.write(self._file, b"\n")
+            write(self._file, b"\n")
 
     def case(
         self, item: str, block: int, index: int, scenario: Scenario, findings: Iterable[Finding]
@@ -105,13 +108,13 @@ class Journal(Closing):
         line = _line({**record, "prev": self._prev})
         view = memoryview(line + b"\n")
         while view:
-            view = view[os.write(self._file, view) :]
+            view = view[write(self._file, view) :]
         self._prev = _digest(line)
 
     def close(self) -> None:
         """Close the file."""
         if self._file >= 0:
-            os.close(self._file)
+            close_file(self._file)
             self._file = -1
 
 
@@ -157,7 +160,7 @@ def _entry(record: Mapping[str, Any]) -> Iterator[Entry]:
             findings=tuple(Finding.from_json(dumps(finding)) for finding in record["findings"]),
             scenario=None if scenario is None else Scenario.from_json(dumps(scenario)),
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, IsolationKitError):
         return
 
 
@@ -171,7 +174,7 @@ def _tail(raw: bytes) -> tuple[str, bool]:
 def _record(line: bytes) -> dict[str, Any] | None:
     try:
         record = loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 

@@ -15,6 +15,7 @@ from isolation_kit.faces import (
     Options,
     Project,
     Work,
+    begin,
     finish,
     only,
     open_project,
@@ -43,7 +44,14 @@ def init(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 def run(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Audit, report, and say what it comes to."""
     project = _project(arguments, Options.parse(vars(arguments), Path.cwd(), "--"))
-    project.output.prepare(project.report_paths)
+    begin(project)
+    try:
+        return _audit(project, words)
+    finally:
+        project.output.release()
+
+
+def _audit(project: Project, words: Sequence[str]) -> int:
     clock = Clock()
     why = "the run was interrupted"
     with Work(project) as work:
@@ -64,8 +72,11 @@ def run(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 def replay(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Judge a stored case on every target, or on one."""
     project = _project(arguments, Options(replay=Path.cwd() / arguments.case))
-    project.output.prepare(fresh=False)
-    verdicts = run_items(project, project.items)
+    begin(project)
+    try:
+        verdicts = run_items(project, project.items)
+    finally:
+        project.output.release()
     return CODES[worst(verdicts)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from isolation_kit.config import Config, Run, TargetEntry
-from isolation_kit.faces import Done, Options, Project, Work, project_of
+from isolation_kit.faces import Done, Options, Project, Work, begin, project_of
 from isolation_kit.finding import Mode, Verdict
 from isolation_kit.outcome import Smallest
 
@@ -25,9 +25,10 @@ def demo(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Audit a leaky and a clean runtime; 0 if the kit tells them apart, else 3."""
     with tempfile.TemporaryDirectory(prefix="isolation-kit-demo-") as folder:
         project = _project(Path(folder))
-        project.output.prepare()
+        begin(project)
         with Work(project) as work:
             done = {(item.family, item.target): work.run(item) for item in project.items}
+        project.output.release()
     _show(done)
     leaky = {one.judged.verdict for (_, target), one in done.items() if target == "leaky"}
     clean = {one.judged.verdict for (_, target), one in done.items() if target == "clean"}

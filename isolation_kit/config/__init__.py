@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isolation_kit.config.resolve import place_of, resolve
-from isolation_kit.config.rules import LISTS, TABLES, check, close_to, refuse
+from isolation_kit.config.rules import LISTS, TABLES, check, close_to, refuse, toml_name
 from isolation_kit.config.values import ReportFile, duration, report_file, shard
 from isolation_kit.errors import ConfigError
 from isolation_kit.policy import Allow, Policy
@@ -131,7 +132,7 @@ def load(path: Path) -> Config:
         if name not in known:
             refuse(
                 path,
-                f"[{name[:40]}]",
+                f"[{repr(name[:40])[1:-1]}]",
                 f"this table is not known{close_to(name, known)}",
                 ", ".join([*(f"[{table}]" for table in TABLES), *(f"[[{table}]]" for table in LISTS)]),
                 "[run]",
@@ -164,7 +165,12 @@ def load(path: Path) -> Config:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        if path.exists() and not path.is_file():
+            raise OSError(0, "it is no regular file")
+        raw = path.read_bytes()
+        if raw.startswith(BOM_UTF8):
+            raise tomllib.TOMLDecodeError("it starts with a byte order mark; save it without one")
+        return tomllib.loads(raw.decode("utf-8"))
     except FileNotFoundError:
         raise ConfigError(
             f"there is no {path.name} in {path.parent}; write one with 'isolation-kit init', or name yours, "
@@ -174,8 +180,12 @@ def _parse(path: Path) -> dict[str, Any]:
         reason = str(error)
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is no UTF-8"
-    except (OSError, RecursionError) as error:
-        reason = type(error).__name__
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    except ValueError:
+        reason = "an integer has too many digits"
+    except RecursionError:
+        reason = "it is nested too deeply"
     raise ConfigError(
         f'{path}: this is no TOML in UTF-8 ({reason}); correct that place, for example: name = "support"'
     )
@@ -183,7 +193,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 def _entries(path: Path, name: str, raw: object) -> list[dict[str, Any]]:
     if not isinstance(raw, list):
-        refuse(path, name, f"is a {type(raw).__name__}", f"[[{name}]], in double brackets", f"[[{name}]]")
+        refuse(path, name, f"is {toml_name(raw)}", f"[[{name}]], in double brackets", f"[[{name}]]")
     return [
         check(path, f"[[{name}]] {number}", LISTS[name], entry) for number, entry in enumerate(raw, start=1)
     ]

@@ -16,7 +16,7 @@ from isolation_kit.finding import Direction
 from isolation_kit.scenario import check_slot
 from isolation_kit.trace import Channel
 
-__all__ = ["LISTS", "TABLES", "check", "refuse"]
+__all__ = ["LISTS", "TABLES", "check", "refuse", "toml_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ def _whole(low: int, high: int, example: str) -> Key:
 
 
 def _number(low: float, high: float, example: str) -> Key:
-    allowed = f"a number above {low:g}, up to {high:g}" if low else f"a share from 0 to {high:g}"
-    return Key(float, allowed, example, lambda value: (value > low if low else value >= 0) and value <= high)
+    allowed = f"a number from {low:g} to {high:g}" if low else f"a share from 0 to {high:g}"
+    return Key(float, allowed, example, lambda value: low <= value <= high)
 
 
 def _one_of(*names: str) -> Key:
@@ -142,6 +142,19 @@ def refuse(path: Path, where: str, given: str, allowed: str, example: str) -> No
     raise ConfigError(f"{path}: {where}: {given}; allowed: {allowed}; example: {example}. Correct the file.")
 
 
+def toml_name(value: object) -> str:
+    """What TOML calls the type of a value, with its article."""
+    names: Mapping[type, str] = {
+        dict: "a table",
+        list: "a list",
+        str: "a text",
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+    }
+    return names.get(type(value), "a date or time")
+
+
 def close_to(name: str, known: Iterable[str]) -> str:
     """` (did you mean 'seed'?)` if one of `known` looks like `name`, else nothing."""
     near = difflib.get_close_matches(name, list(known), n=1)
@@ -158,7 +171,7 @@ def check(path: Path, table: str, keys: Mapping[str, Key], raw: object) -> dict[
         ConfigError: for an unknown, missing, mistyped or out-of-range key.
     """
     if not isinstance(raw, dict):
-        refuse(path, table, f"is a {type(raw).__name__}", "a table", table)
+        refuse(path, table, f"is {toml_name(raw)}", "a table", table)
     for name in raw:
         if name not in keys:
             given = f"the key {name[:40]!r} is not known{close_to(name, keys)}"
@@ -175,7 +188,7 @@ def check(path: Path, table: str, keys: Mapping[str, Key], raw: object) -> dict[
 def _check_value(path: Path, table: str, name: str, key: Key, value: Any) -> None:
     example = f"{name} = {key.example}"
     if key.many and type(value) is not list:
-        refuse(path, table, f"{name} is a {type(value).__name__}", key.allowed, example)
+        refuse(path, table, f"{name} is {toml_name(value)}", key.allowed, example)
     for entry in value if key.many else (value,):
         fits = type(entry) is key.kind or (key.kind is float and type(entry) is int)
         if not fits or not key.holds(entry):
@@ -189,4 +202,4 @@ def _shown(value: object) -> str:
     # What a key holds may be anything at all, pasted by accident: long texts are not repeated.
     if isinstance(value, str):
         return repr(value) if len(value) <= 40 else f"a text of {len(value)} characters"
-    return repr(value) if isinstance(value, int | float) else f"a {type(value).__name__}"
+    return repr(value) if isinstance(value, int | float) else toml_name(value)

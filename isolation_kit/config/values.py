@@ -14,7 +14,7 @@ __all__ = ["KINDS", "ReportFile", "ReportKind", "duration", "report_file", "shar
 ReportKind = Literal["json", "md", "html"]
 KINDS: tuple[ReportKind, ...] = ("json", "md", "html")
 
-_DURATION = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?")
+_DURATION = re.compile(r"(?:([0-9]{1,4})h)?(?:([0-9]{1,5})m)?(?:([0-9]{1,6})s)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def shard(text: str) -> tuple[int, int]:
     Raises:
         UsageError: for any other text, or a part that does not exist.
     """
-    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
+    match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text.strip())
     part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= part <= parts:
         raise UsageError(

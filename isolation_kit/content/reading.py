@@ -38,9 +38,13 @@ def read_record(kind: type[T], path: Path) -> T:
     reason = ""
     raw: dict[str, Any] = {}
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("no regular file")
         raw = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (tomllib.TOMLDecodeError, RecursionError, UnicodeDecodeError, OSError) as error:
         reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
+    except ValueError:
+        reason = "an integer has too many digits"
     if reason:
         refuse(path, "(the whole file)", f"cannot be read ({reason})", "TOML in UTF-8", 'id = "two-subjects"')
     value: T = _table(kind, raw, path, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,10 +92,8 @@ def applied(config: Config, options: Options) -> Config:
 
 
 def _whole(text: object, low: int, high: int) -> int:
-    try:
-        number = int(str(text))
-    except ValueError:
-        number = low - 1
+    digits = re.fullmatch(r"\s*([0-9]{1,20})\s*", str(text))
+    number = int(digits[1]) if digits else low - 1
     if not low <= number <= high:
         raise UsageError(
             f"{str(text)[:20]!r} is not allowed; give a whole number from {low} to {high}, for example "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
+from os import O_CREAT, O_TRUNC, O_WRONLY, W_OK, access, fdopen, getpid, replace
+from os import open as open_file
+from os.path import relpath
 from pathlib import Path
 
 from isolation_kit.errors import ConfigError, KitError
+from isolation_kit.faces.lock import Lock
 from isolation_kit.faces.parts import dump_outcome, load_outcome
 from isolation_kit.journal import Entry, Journal, read
 from isolation_kit.outcome import Item, ItemOutcome
@@ -19,8 +22,8 @@ __all__ = ["Output", "shown", "write_file"]
 def shown(path: Path) -> str:
     """`path` as one would type it here: from the working folder, never absolute."""
     try:
-        return Path(os.path.relpath(path)).as_posix()
-    except ValueError:  # on another drive
+        return Path(relpath(path)).as_posix()
+    except (ValueError, OSError):  # on another drive, or the working folder is gone
         return path.name
 
 
@@ -30,23 +33,42 @@ def write_file(path: Path, text: str, mode: int = 0o644) -> None:
     Raises:
         ConfigError: if the place cannot be written to.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    _refuse_special(path)
+    temporary = path.with_name(f".{path.name}.{getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        descriptor = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC, mode)
+        with fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        temporary.replace(path)
+        replace(temporary, path)
     except OSError as error:
-        raise unwritable(path, error) from None
+        raise unwritable(path, error.strerror or type(error).__name__) from None
 
 
-def unwritable(path: Path, error: OSError) -> ConfigError:
+def unwritable(path: Path, why: str) -> ConfigError:
     """The message for a place that cannot be written to."""
     return ConfigError(
-        f"{shown(path)} cannot be written ({error.strerror or type(error).__name__}); make its folder "
-        'writable or choose another, for example [report] output = "build/isolation" in isolation.toml'
+        f"{shown(path)} cannot be written ({why}); make its folder writable or choose another, for example "
+        '[report] output = "build/isolation" in isolation.toml'
     )
+
+
+def _refuse_special(path: Path) -> None:
+    """A file would be put in the place of a device, a pipe or a link to one."""
+    if path.is_symlink() and not path.exists():
+        raise unwritable(path, "a link to nowhere is there")
+    if path.exists() and not path.is_file():
+        raise unwritable(path, "a folder is there" if path.is_dir() else "what is there is no regular file")
+
+
+def _check_report(path: Path) -> None:
+    try:
+        _refuse_special(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error.strerror or type(error).__name__) from None
+    if not access(path.parent, W_OK):
+        raise unwritable(path, "read-only")
 
 
 class Output:
@@ -61,38 +83,68 @@ class Output:
         self.parts = folder / "parts"
         self.cases = folder / "cases"
         self.journal_folder = folder / "journal"
+        self.settings = folder / "run.json"
+        self._lock = Lock(folder / ".lock")
 
     def prepare(self, report_paths: Iterable[Path] = (), *, fresh: bool = True) -> None:
-        """Lay the folder out; a fresh run moves what an earlier one left to `previous/`.
+        """Check every place, lock the folder and lay it out; call `release` at the end of the run.
+
+        A fresh run moves what an earlier one left to `previous/`.
 
         Raises:
-            ConfigError: if it, or the place of a report, cannot be written to.
+            ConfigError: if it, or the place of a report, cannot be written to; then nothing was moved.
+            UsageError: if another run writes here.
         """
+        for path in report_paths:
+            _check_report(path)
         try:
-            previous = self.folder / "previous"
             self._refuse_foreign()
             self.folder.mkdir(parents=True, exist_ok=True)
-            stale = [place for place in (self.parts, self.journal_folder) if fresh and place.exists()]
-            if stale:
-                shutil.rmtree(previous, ignore_errors=True)
-                previous.mkdir(parents=True, exist_ok=True)
-            for place in stale:
-                place.rename(previous / place.name)
+            self._lock.take()
+            if fresh:
+                self._set_aside()
             for place in (self.parts, self.cases, self.journal_folder):
                 place.mkdir(exist_ok=True)
-            for path in report_paths:
-                path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise unwritable(self.folder, error) from None
+            raise unwritable(self.folder, error.strerror or type(error).__name__) from None
         self._ignore()
-        for path in report_paths:
-            if path.is_dir() or not os.access(path.parent, os.W_OK):
-                raise unwritable(path, OSError(0, "a folder is there" if path.is_dir() else "read-only"))
+
+    def lock(self) -> None:
+        """Lock the folder without changing it.
+
+        Raises:
+            UsageError: if another run writes here.
+        """
+        if self.folder.is_dir():
+            self._lock.take()
+
+    def release(self) -> None:
+        """Let other runs use the folder."""
+        self._lock.close()
+
+    @property
+    def holds_findings(self) -> bool:
+        """True if an earlier run left a part or a line of a findings log."""
+        places = (*self.parts.glob("*.json"), *self.journal_folder.glob("*.jsonl"))
+        return any(path.is_file() and path.stat().st_size > 0 for path in places)
+
+    def _set_aside(self) -> None:
+        # A run that ended before its first item leaves nothing: what `previous/` holds is worth more.
+        if not self.holds_findings:
+            return
+        previous = self.folder / "previous"
+        shutil.rmtree(previous, ignore_errors=True)
+        previous.mkdir()
+        for place in (self.parts, self.journal_folder, self.settings):
+            if place.exists():
+                place.rename(previous / place.name)
 
     def _refuse_foreign(self) -> None:
         """Take a new folder or one of the kit's: another would be filled, and hidden from git."""
         own = (self.parts, self.cases, self.journal_folder)
-        if self.folder.is_dir() and any(self.folder.iterdir()) and not any(place.exists() for place in own):
+        if not self.folder.is_dir() or any(place.exists() for place in own):
+            return
+        if any(place.name not in (".lock", ".gitignore") for place in self.folder.iterdir()):
             raise ConfigError(
                 f"the output folder {shown(self.folder)} holds files that are not the kit's; name a new one, "
                 'for example [report] output = "build/isolation" in isolation.toml'
@@ -131,8 +183,8 @@ class Output:
         path = self.part_of(item)
         try:
             return load_outcome(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, KitError):
-            return None
+        except (OSError, UnicodeDecodeError, KitError):
+            return None  # absent or damaged: the findings log knows what it found
 
     # -- the journal -------------------------------------------------------------------------------------
 
@@ -145,7 +197,11 @@ class Output:
         entries: list[Entry] = []
         remarks = []
         for path in sorted(self.journal_folder.glob("*.jsonl")):
-            reading = read(path)
+            try:
+                reading = read(path)
+            except OSError as error:
+                remarks.append(f"the findings log {path.name} cannot be read ({type(error).__name__})")
+                continue
             entries += reading.entries
             if reading.broken_at:
                 remarks.append(f"the findings log {path.name} was changed at line {reading.broken_at}")

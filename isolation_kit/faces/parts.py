@@ -7,7 +7,7 @@ from dataclasses import asdict
 from json import dumps, loads
 from typing import Any
 
-from isolation_kit.errors import KitError
+from isolation_kit.errors import IsolationKitError, KitError
 from isolation_kit.finding import Fingerprint, Mode, Verdict
 from isolation_kit.fingerprints import Tally
 from isolation_kit.outcome import Item, ItemOutcome, Line, Smallest
@@ -53,7 +53,7 @@ def load_outcome(text: str) -> ItemOutcome:
                 "notes": tuple(raw["notes"]),
             }
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IsolationKitError) as error:
         raise KitError(
             f"a stored part of this run cannot be read ({type(error).__name__}); run the item again"
         ) from None

@@ -113,8 +113,8 @@ def _items(
     if not blocks(config.run.cases, options.shard):
         most = len(blocks(config.run.cases))
         raise UsageError(
-            f"shard {number}/{shards} has nothing to run: {config.run.cases} cases are {most} blocks of {BLOCK}"
-            f", and a shard runs whole blocks; use at most {most} shards, for example --isolation-shard "
+            f"shard {number}/{shards} has nothing to run: {config.run.cases} cases are {most} blocks of "
+            f"{BLOCK}, and a shard runs whole blocks; use at most {most} shards, for example --isolation-shard "
             f"1/{most}, or more cases"
         )
     return items(tuple(declarations), families, number)
@@ -152,13 +152,18 @@ def _case(path: Path | None) -> Scenario | None:
     if path is None:
         return None
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(0, "it is no regular file")
         text = path.read_bytes().decode("utf-8", "replace")
     except OSError as error:
         raise ConfigError(
             f"the case {path.name} cannot be read ({error.strerror}); give a file that a run wrote under "
             ".isolation/cases/, for example: --isolation-replay .isolation/cases/1a2b3c4d5e6f7081.json"
         ) from None
-    return Scenario.from_json(text)
+    try:
+        return Scenario.from_json(text)
+    except UsageError as error:
+        raise UsageError(f"{path.name}: {error}") from None
 
 
 def _replays(declarations: Mapping[str, Declaration]) -> tuple[Item, ...]:

@@ -105,8 +105,9 @@ def _case_lines(project: Project, rows: Sequence[Mapping[str, Any]], target: str
     path = shown(project.output.cases / f"{case['case']}.json")
     lines = [f"  smallest case: {path}"]
     if project.items:  # a target that a test built itself can be replayed by that test only
-        here = project.config.root.samefile(".")
-        words = ["pytest --isolation", *([] if here else [shown(project.config.path)])]
-        words += [f"--isolation-replay {path}", *([f"-k {target}"] if len(project.declarations) > 1 else [])]
+        config = shown(project.config.path)
+        words = [f"isolation-kit replay {path}"]
+        words += [] if config == "isolation.toml" else [f"--config {config}"]
+        words += [f"--target {target}"] if len(project.declarations) > 1 else []
         lines.append(f"  replay: {' '.join(words)}")
     return lines

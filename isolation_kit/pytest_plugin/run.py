@@ -16,6 +16,7 @@ from isolation_kit.faces import (
     Options,
     Project,
     Work,
+    begin,
     finish,
     open_project,
     outcomes_of,
@@ -46,7 +47,7 @@ def start(config: pytest.Config) -> None:
     try:
         project = open_project(path, _options(config))
         if worker is None and not config.option.collectonly:
-            project.output.prepare(project.report_paths, fresh=project.case is None)
+            begin(project)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     if config.args_source in (pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.INVOCATION_DIR):
@@ -197,6 +198,10 @@ class Session:
             return
         if self._finished.verdict is not Verdict.PASS and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_unconfigure(self) -> None:
+        """Let other runs use the output folder."""
+        self.project.output.release()
 
     def _why(self, item: Item) -> str:
         if item in self._crashed:
