@@ -10,7 +10,7 @@ from typing import Any
 
 from isolation_kit.cli.codes import CODES
 from isolation_kit.config import report_file
-from isolation_kit.faces import Clock, Options, finish, open_project, outcomes_of, shown, write_report
+from isolation_kit.faces import Clock, finish, outcomes_of, reopen, shown, write_report
 from isolation_kit.finding import Verdict
 from isolation_kit.report import Baseline, exit_verdict, load, new, terminal
 from isolation_kit.report import merge as merged
@@ -29,10 +29,13 @@ def report(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 
 def _recover(arguments: argparse.Namespace, words: Sequence[str]) -> int:
-    project = open_project(Path(arguments.config), Options())
+    project = reopen(Path(arguments.config))
     why = "the run ended before this item did"
-    outcomes = outcomes_of(project, project.items, lambda item: why)
-    finished = finish(project, outcomes, command=words, clock=Clock())
+    try:
+        outcomes = outcomes_of(project, project.items, lambda item: why)
+        finished = finish(project, outcomes, command=words, clock=Clock())
+    finally:
+        project.output.release()
     _deliver(finished.report, arguments.to)
     for remark in finished.remarks:
         print(remark)
