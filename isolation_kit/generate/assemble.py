@@ -54,8 +54,12 @@ class Builder:
         last: bool = False,
         follow_up: bool = False,
         delegate: bool = True,
+        tools: bool = True,
     ) -> TurnPlan:
-        """One turn: the user's text, and the root's acts around at most one delegation."""
+        """One turn: the user's text, and the root's acts around at most one delegation.
+
+        `tools`: whether the agents use theirs; turns that only lead on go without, for half the cost.
+        """
         who = _Who(user, subject, index)
         slot = Slot.USER_CURRENT if last else Slot.USER_EARLIER
         text = self._text(slot, who, draw.pick)
@@ -65,14 +69,16 @@ class Builder:
         if draw.flags & 1:
             acts.append(Say(self._text(Slot.PARENT_TEXT, who, draw.pick)))
         root = self.declaration.agents[self.declaration.root]
-        if draw.flags & 2 and root.tools and (last or draw.flags & 1):
+        if tools and draw.flags & 2 and root.tools and (last or draw.flags & 1):
             acts.append(self._use(root, 0, who, draw, parent=True))
         if delegate:
-            acts.append(self.delegate(who, draw, follow_up=follow_up))
+            acts.append(self.delegate(who, draw, follow_up=follow_up, tools=tools))
         acts.append(Answer("Done, see above."))
         return TurnPlan(user, text, tuple(acts), session, subject)
 
-    def delegate(self, who: _Who, draw: Draw, *, follow_up: bool = False, task: str = "") -> Delegate:
+    def delegate(
+        self, who: _Who, draw: Draw, *, follow_up: bool = False, task: str = "", tools: bool = True
+    ) -> Delegate:
         """A delegation with the child's script; a follow-up carries the place of the earlier task."""
         names = self.declaration.direct
         number = draw.child % len(names)
@@ -80,7 +86,7 @@ class Builder:
         acts: list[Act] = []
         if draw.flags & 4:
             acts.append(Say(self._text(Slot.CHILD_TEXT, who, draw.pick)))
-        uses = 1 + draw.child // 48 if child.tools else 0
+        uses = 1 + draw.child // 48 if tools and child.tools else 0
         acts.extend(self._use(child, use + draw.pick, who, draw, parent=False) for use in range(uses))
         acts.append(Answer(self._text(Slot.CHILD_ANSWER, who, draw.pick)))
         constants = (

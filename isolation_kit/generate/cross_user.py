@@ -43,6 +43,7 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
                 subject=structure.about[i] if structure.about else -1,
                 last=last,
                 follow_up=structure.follow_up and last,
+                tools=i == 0 or last,
             )
         )
     return Scenario(

@@ -41,18 +41,26 @@ class StageModel:
     def __init__(self, stage: Stage, agent: str) -> None:
         self._puppet = stage.model(agent)
         self._tools: dict[tuple[str, ...], tuple[dict[str, Any], ...]] = {}
+        self._forms: dict[int, tuple[Message, dict[str, Any]]] = {}
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Ask the puppet."""
         reply = await self._puppet.reply(
             ModelCall(
                 agent=request.agent,
-                messages=tuple(_chat_form(message) for message in request.messages),
+                messages=tuple([self._chat(message) for message in request.messages]),
                 tools=self._offered(request.tools),
                 headers=request.headers,
             )
         )
         return ModelReply(reply.text, tuple(ToolCall(use.id, use.name, use.arguments) for use in reply.calls))
+
+    def _chat(self, message: Message) -> dict[str, Any]:
+        """A message's chat form; the next request repeats it, so it is kept as long as the message lives."""
+        known = self._forms.get(id(message))
+        if known is None or known[0] is not message:
+            known = self._forms[id(message)] = (message, _chat_form(message))
+        return known[1]
 
     def _offered(self, tools: tuple[ToolSpec, ...]) -> tuple[dict[str, Any], ...]:
         names = tuple(tool.name for tool in tools)
