@@ -70,9 +70,10 @@ def die():
     if os.environ.get("PYTEST_XDIST_WORKER"):
         os.kill(os.getpid(), signal.SIGKILL)
 
-def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(0.2)
+def interrupt(sent=[]):
+    if not sent:
+        sent.append(os.kill(os.getpid(), signal.SIGINT))
+        time.sleep(0.2)
 
 def noisy():
     print("\\x1b[31mprinted by the target\\x1b[0m")

@@ -114,8 +114,8 @@ def _items(
         most = len(blocks(config.run.cases))
         raise UsageError(
             f"shard {number}/{shards} has nothing to run: {config.run.cases} cases are {most} blocks of "
-            f"{BLOCK}, and a shard runs whole blocks; use at most {most} shards, for example --isolation-shard "
-            f"1/{most}, or more cases"
+            f"{BLOCK}, and a shard runs whole blocks; use at most {most} shards, for example "
+            f"--isolation-shard 1/{most}, or more cases"
         )
     return items(tuple(declarations), families, number)
 

@@ -64,9 +64,9 @@ def reopen(path: Path) -> Project:
     output.lock()
     if not output.holds_findings:
         raise UsageError(
-            f"{shown(output.folder)} holds no part and no findings log of a killed run, so there is nothing to "
-            "recover; the reports stay as they are. What an earlier run left may lie in its folder previous/: "
-            "move parts, journal and run.json from there into the output folder and recover again"
+            f"{shown(output.folder)} holds no part and no findings log of a killed run, so there is nothing "
+            "to recover, and the reports stay as they are; what an earlier run left may lie in its folder "
+            "previous/: move parts, journal and run.json from there into the output folder and recover again"
         )
     output.release()
     raw = _read(output.settings)

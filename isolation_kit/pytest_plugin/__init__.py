@@ -6,7 +6,7 @@ any library, until `--isolation` is given or one of its fixtures is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,10 +15,21 @@ if TYPE_CHECKING:
     from isolation_kit.pytest_plugin.probe import Probe
     from isolation_kit.pytest_plugin.under_test import TargetUnderTest
 
-__all__ = ["isolation_probe", "isolation_target", "pytest_addoption", "pytest_configure"]
+__all__ = [
+    "isolation_probe",
+    "isolation_target",
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_runtest_call",
+]
 
 _MARKER = (
     "isolation: a hand-written isolation test; `pytest --isolation` wants at least one, or isolation.toml"
+)
+_PASSED = pytest.StashKey[bool]()
+_UNUSED = (
+    "the test takes {} and ended without a judgement of it, so it proves nothing; judge what it did, for "
+    "example {}, or do not take the fixture"
 )
 
 # name, metavar, help; each becomes --isolation-NAME
@@ -63,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         start(config)
         return
-    for name in ("replay", "update-baseline"):
+    for name in (*(name for name, *_ in _VALUES), *(name for name, _ in _FLAGS), "report"):
         if config.getoption(f"isolation_{name.replace('-', '_')}"):
             raise pytest.UsageError(
                 f"--isolation-{name} does nothing without --isolation; add it, for example: "
@@ -71,18 +82,35 @@ def pytest_configure(config: pytest.Config) -> None:
             )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Remember that the test ran to its end, for its fixtures' tear-down."""
+    yield
+    item.stash[_PASSED] = True
+
+
 @pytest.fixture
-def isolation_target(pytestconfig: pytest.Config) -> Iterator[Callable[[Any], TargetUnderTest]]:
+def isolation_target(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], TargetUnderTest]]:
     """Make a target under test of a factory that `@target` declared, perhaps inside the test itself."""
-    from isolation_kit.pytest_plugin.under_test import bench
+    from isolation_kit.pytest_plugin.under_test import Bench
 
-    with bench(pytestconfig) as make:
+    with Bench(request.config) as make:
         yield make
+        if _passed(request) and not make.ran:
+            pytest.fail(_UNUSED.format("isolation_target", "isolation_target(team).assert_isolated()"), False)
 
 
 @pytest.fixture
-def isolation_probe(request: pytest.FixtureRequest) -> Probe:
+def isolation_probe(request: pytest.FixtureRequest) -> Iterator[Probe]:
     """Canaries and a recorder for a test that drives its system itself, sync or in the test's own loop."""
     from isolation_kit.pytest_plugin.probe import probe_of
 
-    return probe_of(request.config, request.node.nodeid)
+    probe = probe_of(request.config, request.node.nodeid)
+    yield probe
+    if _passed(request) and not probe.judged:
+        pytest.fail(_UNUSED.format("isolation_probe", "isolation_probe.assert_isolated()"), False)
+
+
+def _passed(request: pytest.FixtureRequest) -> bool:
+    """True if the test ran to its end; one that was skipped or failed says enough itself."""
+    return bool(request.node.stash.get(_PASSED, False))

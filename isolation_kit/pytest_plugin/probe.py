@@ -40,6 +40,7 @@ class Probe:
         self._recorder = Recorder(Ledger(config.run.seed), scenario, case)
         self._sessions: dict[int, str] = {}
         self._numbers: dict[tuple[str, int, int, int], int] = {}
+        self.judged = False
 
     def plant(self, slot: str, user: int = 0, *, subject: int = -1, turn: int = 0, session: str = "s") -> str:
         """A canary of `slot`; put it into your system at the place that the slot names.
@@ -92,6 +93,7 @@ class Probe:
 
     def findings(self) -> tuple[Finding, ...]:
         """Every canary that stands where it may not, allowed ones included."""
+        self.judged = True
         turns = range(max(self._sessions, default=-1) + 1)
         plans = tuple(TurnPlan(0, "", session=self._sessions.get(turn, "s")) for turn in turns)
         scenario = Scenario("probe", "probe", self._recorder.scenario.seed, plans)
@@ -103,6 +105,7 @@ class Probe:
         Raises:
             IsolationFailure: LEAK with the fingerprints, or INCONCLUSIVE.
         """
+        self.judged = True
         for what, seen, example in (
             ("planted", self._recorder.planted, 'isolation_probe.plant("parent.text")'),
             (

@@ -35,6 +35,12 @@ _NOTHING = (
     "@pytest.mark.isolation"
 )
 
+_NONE_RAN = (
+    "--isolation was given, but no test that is marked 'isolation' ran to its end (all were skipped or "
+    "expected to fail), so nothing was audited; let one run, or audit isolation.toml with 'pytest --isolation "
+    "isolation.toml'"
+)
+
 
 def start(config: pytest.Config) -> None:
     """Load the project and hook it into this session.
@@ -95,6 +101,7 @@ class Session:
         self._selected: set[Item] = set()
         self._crashed: set[Item] = set()
         self._nothing = False
+        self._ran = False
         self._finished: Finished | None = None
         self._trouble = ""
 
@@ -151,6 +158,11 @@ class Session:
         report = yield
         if isinstance(item, AuditItem):
             report.sections.clear()
+        if isinstance(item, AuditItem) or item.get_closest_marker("isolation"):
+            # An attribute travels with the report from an xdist worker to the controller.
+            report.isolation_ran = (  # type: ignore[attr-defined]
+                report.when == "call" and not report.skipped
+            )
         return report
 
     @pytest.hookimpl(optionalhook=True)
@@ -169,7 +181,8 @@ class Session:
         self._nothing |= bool(getattr(node, "workeroutput", {}).get("isolation_nothing"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Notice an item whose worker died: xdist reports it as failed in no phase at all."""
+        """Notice what ran, and an item whose worker died: xdist reports it as failed in no phase at all."""
+        self._ran |= getattr(report, "isolation_ran", False)
         if report.when not in ("setup", "call", "teardown"):
             self._crashed |= {item for item in self.project.items if _names(report.nodeid, item)}
 
@@ -187,6 +200,9 @@ class Session:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
         if not self._selected:
+            if not self._ran and session.exitstatus == pytest.ExitCode.OK:
+                self._trouble = _NONE_RAN
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
             return
         try:
             outcomes = outcomes_of(self.project, tuple(self._selected), self._why)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from isolation_kit.audit import Campaign, items
+from isolation_kit.closing import Closing
 from isolation_kit.faces import Project, judge
 from isolation_kit.faces.work import replayed
 from isolation_kit.finding import Verdict
@@ -20,28 +19,40 @@ from isolation_kit.pytest_plugin.setting import config_of, project_for
 from isolation_kit.scenario import Scenario
 from isolation_kit.target import declaration_of
 
-__all__ = ["TargetUnderTest", "bench"]
+__all__ = ["Bench", "TargetUnderTest"]
 
 
-@contextlib.contextmanager
-def bench(pytestconfig: pytest.Config) -> Iterator[Callable[[Any], TargetUnderTest]]:
-    """Make targets under test; all of them are torn down afterwards."""
-    with contextlib.ExitStack() as stack:
+class Bench(Closing):
+    """Call it with a factory to get a target under test."""
 
-        def make(factory: Any) -> TargetUnderTest:
-            declaration = declaration_of(factory)
-            project = project_for(config_of(pytestconfig), declaration)
-            with hushed():
-                campaign = Campaign(declaration, project.plan(declaration.name))
-            stack.callback(_close, campaign)
-            return TargetUnderTest(project, campaign)
+    def __init__(self, pytestconfig: pytest.Config) -> None:
+        self._config = pytestconfig
+        self._made: list[tuple[TargetUnderTest, Campaign]] = []
 
-        yield make
+    def __call__(self, factory: Any) -> TargetUnderTest:
+        """A target under test of a factory that `@target` declared.
 
+        Raises:
+            UsageError: if it is no such factory.
+        """
+        declaration = declaration_of(factory)
+        project = project_for(config_of(self._config), declaration)
+        with hushed():
+            campaign = Campaign(declaration, project.plan(declaration.name))
+        made = TargetUnderTest(project, campaign)
+        self._made.append((made, campaign))
+        return made
 
-def _close(campaign: Campaign) -> None:
-    with hushed():
-        campaign.close()
+    @property
+    def ran(self) -> bool:
+        """True if at least one of them ran."""
+        return any(made.outcomes for made, _ in self._made)
+
+    def close(self) -> None:
+        """Tear all of them down."""
+        with hushed():
+            while self._made:
+                self._made.pop()[1].close()
 
 
 class TargetUnderTest:

@@ -29,7 +29,7 @@ def test_isolation_fails_on_the_leaky_twin(project, inner):
             "LEAK: * fingerprints, in * cases",
             "  LEAK user.current -> child.request (down) at boss>aide: *",
             "  smallest case: .isolation/cases/*.json",
-            "  replay: pytest --isolation --isolation-replay .isolation/cases/*.json",
+            "  replay: isolation-kit replay .isolation/cases/*.json",
             "  report: .isolation/report.html",
         ]
     )
