@@ -50,7 +50,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_from_red_to_green(example: Path) -> None:
-    """Red with the excerpt shown; the printed rule makes the replay green; allowing the rest, all is green."""
+    """Red as shown; the printed rule makes the replay green; allowing the rest, all is green."""
     audit = ("pytest", "-q", "-p", "no:cacheprovider", "--isolation", "isolation.toml")
     red = run(example, *audit)
     assert red.returncode == 1, red.stdout + red.stderr

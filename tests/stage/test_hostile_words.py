@@ -1,4 +1,4 @@
-"""What a target says in exceptions, names and reasons is not kept in clear; what it planted once stays its own."""
+"""What a target says in exceptions, names and reasons is not kept; what it planted once stays its own."""
 
 from __future__ import annotations
 
