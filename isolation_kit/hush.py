@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import gc
 import io
+import json
 import logging
 import os
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from os import chdir, getcwd, getpid
 from typing import Any, NoReturn, TextIO
 
-__all__ = ["hushed"]
+__all__ = ["hushed", "unpatched"]
 
 
 @contextlib.contextmanager
@@ -34,6 +37,20 @@ def hushed() -> Iterator[None]:
         stack.enter_context(_unseen_logs())
         # What a finaliser raises must be raised here, not when pytest or the interpreter collects it.
         stack.callback(gc.collect)
+        yield
+
+
+@contextlib.contextmanager
+def unpatched() -> Iterator[None]:
+    """Run target code: what it patches of the functions that reports are written with is put back."""
+    with contextlib.ExitStack() as stack:
+        for owner, names in (
+            (json, ("dumps", "loads")),
+            (os, ("open", "write", "replace", "getpid", "getcwd", "stat", "mkdir")),
+            (builtins, ("open", "print")),
+        ):
+            for name in names:
+                stack.enter_context(_replaced(owner, name, getattr(owner, name)))
         yield
 
 
@@ -89,10 +106,10 @@ def _nothing(*_: object, **__: object) -> None:
 
 def _no_exit(real: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
     """An `os._exit` that cannot end the kit's process with a code of the target's choice."""
-    own = os.getpid()
+    own = getpid()
 
     def leave(status: int) -> NoReturn:
-        if os.getpid() != own:
+        if getpid() != own:
             real(status)
         raise SystemExit(status)
 
@@ -124,7 +141,7 @@ def _unseen_logs() -> Iterator[None]:
 
 def _folder() -> str:
     try:
-        return os.getcwd()
+        return getcwd()
     except OSError:
         return ""
 
@@ -133,4 +150,4 @@ def _return_to(folder: str) -> None:
     """Leave a working folder that the target deleted; any other is the target's own affair."""
     if folder and not _folder():
         with contextlib.suppress(OSError):
-            os.chdir(folder)
+            chdir(folder)

@@ -171,7 +171,7 @@ def test_report_files(tmp_path: Path):
 MODULES = {
     "good": (
         "import isolation_kit as k\n"
-        "@k.target(root='a', agents={'a': k.Agent()})\n"
+        "@k.target(root='a', agents={'a': k.Agent(children={'b': k.Via('b')}), 'b': k.Agent()})\n"
         "def team(stage):\n    yield\n"
     ),
     "plain": "def team(stage):\n    yield\n",

@@ -67,6 +67,11 @@ def _module(name: str, factory: str, root: Path) -> ModuleType:
         reason = f"a syntax error ({place})"
     except KeyboardInterrupt:
         raise
+    except UsageError as error:
+        # What `@target` refuses says the way out itself; a program that raises the same is not quoted.
+        if _innermost(error).startswith(str(Path(__file__).parents[1])):
+            raise ConfigError(f"factory = {factory!r}: {error}") from None
+        reason = place_of(error)
     except BaseException as error:
         # A program's own message may hold anything, so the place is named and the text is not.
         reason = place_of(error)
@@ -74,6 +79,13 @@ def _module(name: str, factory: str, root: Path) -> ModuleType:
         f"factory = {factory!r}: importing {name} failed with {reason}; make "
         f"'python -c \"import {name}\"' work in {root} first"
     )
+
+
+def _innermost(error: BaseException) -> str:
+    trace, name = error.__traceback__, ""
+    while trace is not None:
+        name, trace = trace.tb_frame.f_code.co_filename, trace.tb_next
+    return name
 
 
 def place_of(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from isolation_kit.faces.recover import recovered
 from isolation_kit.faces.verdict import Judged, judge
 from isolation_kit.finding import Fingerprint, Mode, Verdict
 from isolation_kit.fingerprints import CaseOutcome, Tally
-from isolation_kit.hush import hushed
+from isolation_kit.hush import hushed, unpatched
 from isolation_kit.journal import read
 from isolation_kit.outcome import Item, ItemOutcome, Smallest
 from isolation_kit.scenario import Scenario
@@ -47,7 +47,7 @@ class Work(Closing):
 
     def run(self, item: Item) -> Done:
         """Run one item and store its part before anything is said of it."""
-        with hushed():
+        with unpatched(), hushed():
             campaign = self._campaign(item.target)
             outcome = self._outcome(campaign, item)
             part = self.project.output.store(outcome)
@@ -82,7 +82,7 @@ class Work(Closing):
 
     def close(self) -> None:
         """Tear every target down and close the findings log."""
-        with hushed():
+        with unpatched(), hushed():
             for campaign in self._campaigns.values():
                 campaign.close()
         self._campaigns.clear()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from isolation_kit.config import place_of
 from isolation_kit.errors import IsolationKitError
 from isolation_kit.faces import Done, shown
 from isolation_kit.finding import Verdict
@@ -67,6 +68,11 @@ class AuditItem(pytest.Item):
             done = self.run_item(self.audit_item)
         except IsolationKitError as error:
             raise IsolationFailure(f"ERROR: {error}") from None
+        except Exception as error:
+            # Without its text: the target may have had a hand in it.
+            raise IsolationFailure(
+                f"ERROR: a fault of the kit, {place_of(error)}; please report it"
+            ) from None
         self.user_properties.append((PROPERTY, json.dumps(_reference(done), sort_keys=True)))
         if done.judged.verdict is not Verdict.PASS:
             raise IsolationFailure(done.judged.text)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from isolation_kit.config import place_of
 from isolation_kit.errors import IsolationKitError, UsageError
 from isolation_kit.faces import (
     Clock,
@@ -37,8 +38,8 @@ _NOTHING = (
 
 _NONE_RAN = (
     "--isolation was given, but no test that is marked 'isolation' ran to its end (all were skipped or "
-    "expected to fail), so nothing was audited; let one run, or audit isolation.toml with 'pytest --isolation "
-    "isolation.toml'"
+    "expected to fail), so nothing was audited; let one run, or audit isolation.toml with "
+    "'pytest --isolation isolation.toml'"
 )
 
 
@@ -211,6 +212,11 @@ class Session:
         except IsolationKitError as error:
             self._trouble = str(error)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
+        except Exception as error:
+            # Without its text: the target may have had a hand in it. Parts and findings log stay.
+            self._trouble = f"a fault of the kit, {place_of(error)}; please report it"
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
             return
         if self._finished.verdict is not Verdict.PASS and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
