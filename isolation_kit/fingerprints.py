@@ -64,6 +64,9 @@ class Hits:
 
     def add(self, findings: list[Finding], where: tuple[int, int, str], execution: int) -> None:
         """Count one case that shows this fingerprint."""
+        self.allowed_by = _allowed(
+            [*([self.allowed_by] if self.blocks else []), *(finding.allowed_by for finding in findings)]
+        )
         self.blocks[where[0]] += 1
         for name in sorted({finding.oracle for finding in findings}):
             self.oracles[name] += 1
@@ -73,7 +76,6 @@ class Hits:
             self.source_tools[name] += 1
         for name in sorted({finding.tier for finding in findings}):
             self.tiers[name] += 1
-        self.allowed_by = self.allowed_by or findings[0].allowed_by
         if where < self.first:
             self.first, self.first_execution = where, execution
 
@@ -86,9 +88,14 @@ class Hits:
             self.forms + other.forms,
             self.source_tools + other.source_tools,
             self.tiers + other.tiers,
-            max(self.allowed_by, other.allowed_by),
+            _allowed([hits.allowed_by for hits in (self, other) if hits.blocks]),
             *first,
         )
+
+
+def _allowed(labels: list[str]) -> str:
+    """The entry that allows all of them; one that nothing allows makes the sum a leak."""
+    return max(labels) if labels and all(labels) else ""
 
 
 Key = tuple[Fingerprint, Verdict, Mode]

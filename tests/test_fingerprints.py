@@ -180,6 +180,19 @@ def test_an_allowed_finding_is_counted_with_its_entry() -> None:
     assert Hits().merge(tally.hits[KEY]).allowed_by == "entry"
 
 
+@given(st.lists(st.sampled_from(["", "one", "two"]), min_size=1, max_size=4), st.integers(0, 4))
+def test_one_hit_that_nothing_allows_makes_the_sum_a_leak(labels: list[str], at: int) -> None:
+    """However the cases are added up: allowed is only what every hit was allowed to do."""
+    whole, left, right = Tally(), Tally(), Tally()
+    for index, label in enumerate(labels):
+        case = outcome(index, found(Finding(PRINT, "canary", allowed_by=label)))
+        whole.add(case)
+        (left if index < at else right).add(case)
+    expected = max(labels) if all(labels) else ""
+    for tally in (whole, left.merge(right), right.merge(left)):
+        assert tally.hits[KEY].allowed_by == expected
+
+
 @given(st.integers(0, 20), st.integers(100, 2000))
 def test_more_hits_never_support_a_lower_bound(count: int, n: int) -> None:
     """The upper end of the interval grows with the hits, from none on."""
