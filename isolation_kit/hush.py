@@ -46,6 +46,8 @@ def unpatched() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for owner, names in (
             (json, ("dumps", "loads")),
+            (json.JSONEncoder, ("encode", "iterencode", "default")),
+            (json.JSONDecoder, ("decode", "raw_decode")),
             (os, ("open", "write", "replace", "getpid", "getcwd", "stat", "mkdir")),
             (builtins, ("open", "print")),
         ):

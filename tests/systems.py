@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SYSTEMS = """
-import os, signal, time
+import gc, logging, os, signal, sys, threading, time, warnings
 from isolation_kit import Agent, ModelCall, Tool, Via, target
 
 def offer(name, argument):
@@ -78,6 +78,22 @@ def interrupt(sent=[]):
 def noisy():
     print("\\x1b[31mprinted by the target\\x1b[0m")
 
+def loud():
+    secret = "sk-live-" + "in-every-stream"
+    print(secret), print(secret, file=sys.stderr), warnings.warn(secret), logging.getLogger("x").error(secret)
+    def explode():
+        raise RuntimeError(secret)
+    thread = threading.Thread(target=explode)
+    thread.start(), thread.join()
+    class Unraisable:
+        def __del__(self):
+            raise RuntimeError(secret)
+    Unraisable()
+
+def patch():
+    import json
+    json.dumps = json.loads = json.JSONEncoder.encode = lambda *_, **__: "{}"
+
 clean = make("clean", task_only)
 leaky = make("leaky", with_history)
 raising = make("raising", task_only, before=explode)
@@ -86,6 +102,10 @@ childless = make("childless", lambda task, said: None)
 garbage = make("garbage", task_only, answer=lambda text: 5)
 dying = make("dying", with_history, before=after(400, die))
 interrupted = make("interrupted", with_history, before=after(20, interrupt))
+leaving = make("leaving", with_history, before=after(20, lambda: os._exit(0)))
+loud_clean = make("loud_clean", task_only, before=loud)
+loud_leaky = make("loud_leaky", with_history, before=loud)
+patching = make("patching", with_history, before=after(20, patch))
 talking = make("talking", with_history, before=noisy)
 
 @target(root="boss", agents=AGENTS)

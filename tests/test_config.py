@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import date
 from pathlib import Path
@@ -218,3 +219,54 @@ def test_a_factory_that_does_not_resolve_says_why(project: Path, factory: str, t
         resolve(factory, project)
     assert told in str(caught.value)
     assert "sk-live-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error", ["KeyError", "GeneratorExit", "type('X', (BaseException,), {})", "SystemExit"]
+)
+def test_an_import_that_fails_with_anything_is_told_without_its_text(tmp_path: Path, error: str):
+    """Also what is no Exception; Ctrl-C stays Ctrl-C."""
+    name = f"iso_raising_{abs(hash((error, str(tmp_path))))}"
+    (tmp_path / f"{name}.py").write_text(f"raise {error}('sk-live-secret')\n")
+    with pytest.raises(ConfigError, match="importing") as caught:
+        resolve(f"{name}:team", tmp_path)
+    assert "sk-live" not in str(caught.value)
+    (tmp_path / f"{name}x.py").write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        resolve(f"{name}x:team", tmp_path)
+
+
+def test_an_import_that_prints_and_leaves_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Its output is swallowed, and `os._exit(0)` is no pass."""
+    name = f"iso_exiting_{abs(hash(str(tmp_path)))}"
+    (tmp_path / f"{name}.py").write_text("import os\nprint('sk-live-secret')\nos._exit(0)\n")
+    with pytest.raises(ConfigError, match="SystemExit"):
+        resolve(f"{name}:team", tmp_path)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"[run]\nseed = " + b"9" * 5000, "too many digits"),
+        (b"\xef\xbb\xbf[run]", "byte order mark"),
+        (b"run = 3", "is a whole number"),
+        (b"target = {}", "is a table"),
+        (b'["\\u001b[31m"]', "x1b"),
+    ],
+)
+def test_odd_files_are_told_in_words_of_toml(tmp_path: Path, text: bytes, told: str):
+    """Long integers, a byte order mark, wrong types, escape codes in names."""
+    path = tmp_path / "isolation.toml"
+    path.write_bytes(text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert told in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_pipe_is_no_configuration(tmp_path: Path):
+    """It would be waited for without end."""
+    os.mkfifo(tmp_path / "isolation.toml")
+    with pytest.raises(ConfigError, match="no regular file"):
+        load(tmp_path / "isolation.toml")

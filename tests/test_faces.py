@@ -92,3 +92,20 @@ def test_a_command_line_holds_no_absolute_path(tmp_path: Path):
     """Reports travel; the folders of the machine stay where they are."""
     words = ["pytest", str(tmp_path / "a.toml"), f"--isolation-report=html:{tmp_path}/b.html", "-k", "x"]
     assert command_line(words) == "pytest a.toml --isolation-report=html:b.html -k x"
+
+
+@pytest.mark.parametrize("text", ["\u0663", "1_0", "+5", "0x1", ""])
+def test_numbers_are_plain_digits(text: str):
+    """Other digits and signs look like one number and may mean another."""
+    with pytest.raises(UsageError, match="--cases"):
+        Options.parse({"cases": text}, Path(), "--")
+
+
+def test_a_replay_error_names_the_file(tmp_path: Path):
+    """A text that is no case is told with its file's name."""
+    from isolation_kit.config import Config, TargetEntry
+
+    (tmp_path / "mine.json").write_text("[]")
+    target = TargetEntry("leaky", "isolation_kit.mutants:m10_tool_reply_whole")
+    with pytest.raises(UsageError, match=r"mine\.json"):
+        project_of(Config(tmp_path / "isolation.toml", (target,)), Options(replay=tmp_path / "mine.json"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,9 +51,9 @@ class Work(Closing):
         with unpatched(), hushed():
             campaign = self._campaign(item.target)
             outcome = self._outcome(campaign, item)
-            part = self.project.output.store(outcome)
             if self.project.options.reveal:
                 self._reveal(campaign, outcome)
+        part = self.project.output.store(outcome)
         return Done(outcome, judge(self.project, outcome), part)
 
     def _outcome(self, campaign: Campaign, item: Item) -> ItemOutcome:
@@ -84,9 +85,12 @@ class Work(Closing):
         """Tear every target down and close the findings log."""
         with unpatched(), hushed():
             for campaign in self._campaigns.values():
-                campaign.close()
+                # A target may have closed descriptors that are not its own; that must not cost the report.
+                with contextlib.suppress(OSError):
+                    campaign.close()
         self._campaigns.clear()
-        self._journal.close()
+        with contextlib.suppress(OSError):
+            self._journal.close()
 
 
 def replayed(item: Item, scenario: Scenario, case: CaseOutcome) -> ItemOutcome:

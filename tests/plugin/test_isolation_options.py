@@ -201,7 +201,15 @@ def test_isolation_option_values_are_checked(project, inner, name: str, value: s
     assert not Path(".isolation").exists()
 
 
-@pytest.mark.parametrize("option", ["--isolation-replay=x.json", "--isolation-update-baseline"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--isolation-replay=x.json",
+        "--isolation-update-baseline",
+        "--isolation-seed=3",
+        "--isolation-report=md:x",
+    ],
+)
 def test_options_that_do_something_want_isolation(project, inner, option: str):
     """Without `--isolation` they would silently do nothing."""
     project("clean")
