@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from isolation_kit.report.assemble import build, merge
     from isolation_kit.report.baseline import Baseline, new
     from isolation_kit.report.blocks import RunBlock, Timing
-    from isolation_kit.report.document import SCHEMA, dump, load
+    from isolation_kit.report.document import SCHEMA, dump
+    from isolation_kit.report.reading import load
     from isolation_kit.report.to_html import html
     from isolation_kit.report.to_markdown import markdown
     from isolation_kit.report.to_terminal import terminal
@@ -44,7 +45,7 @@ _HOMES = {
     "dump": "document",
     "exit_verdict": "verdicts",
     "html": "to_html",
-    "load": "document",
+    "load": "reading",
     "markdown": "to_markdown",
     "merge": "assemble",
     "new": "baseline",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -14,6 +15,7 @@ from isolation_kit.outcome import ItemOutcome
 from isolation_kit.policy import Policy
 from isolation_kit.report.baseline import Baseline
 from isolation_kit.report.blocks import RunBlock, Timing
+from isolation_kit.report.broken import broken_is_refused
 from isolation_kit.report.clean import Scrub
 from isolation_kit.report.coverage import coverage_rows
 from isolation_kit.report.document import SCHEMA
@@ -61,15 +63,16 @@ def merge(reports: Sequence[Mapping[str, Any]], *, names: Sequence[object] = ())
         names: of the reports, for messages; without them they are numbered.
 
     Raises:
-        UsageError: if there is no report to merge, or if two of them are the same evidence.
+        UsageError: if there is no report to merge, if two are the same evidence, or if one was changed.
     """
     if not reports:
         raise UsageError(
             "no report to merge; give at least one report.json, for example: "
             "isolation-kit merge shard-1/report.json shard-2/report.json"
         )
-    _refuse_twins(reports, names)
-    return derive(reduce(Facts.add, map(restore, reports)))
+    with broken_is_refused():
+        _refuse_twins(reports, names)
+        return derive(replace(reduce(Facts.add, map(restore, reports)), merged=True))
 
 
 def _refuse_twins(reports: Sequence[Mapping[str, Any]], names: Sequence[object]) -> None:
@@ -100,9 +103,10 @@ def derive(facts: Facts) -> dict[str, Any]:
     items = item_rows(facts)
     coverage = coverage_rows(facts, rows)
     strict, declared = strict_and_declared(rows)
+    scope = scope_block(facts, rows, coverage)
     return {
         "schema": SCHEMA,
-        "verdict": report_verdict(items),
+        "verdict": report_verdict(items, scope["missing_shards"]),
         "run": {**facts.runs[0], "parts": list(facts.runs)},
         "timing": facts.timing.document(Scrub(None)),
         "items": items,
@@ -112,7 +116,7 @@ def derive(facts: Facts) -> dict[str, Any]:
         "pollution": pollution_block(facts),
         "filters": filter_rules(facts, rows),
         "allow_lists": allow_lists(facts, rows),
-        "scope": scope_block(facts, rows, coverage),
+        "scope": scope,
         "policy": _policy_block(facts, rows, strict, declared),
         "targets": _target_rows(facts),
         "classes": [

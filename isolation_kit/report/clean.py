@@ -18,9 +18,12 @@ from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH, Mint
 from isolation_kit.finding import Fingerprint
 from isolation_kit.fingerprints import Hits, Key, Tally
 
-__all__ = ["NAME_LENGTH", "Scrub", "clean", "scrub_tally"]
+__all__ = ["LINE_LENGTH", "NAME_LENGTH", "REASON_LENGTH", "TEXT_LENGTH", "Scrub", "clean", "scrub_tally"]
 
 NAME_LENGTH = 120
+REASON_LENGTH = 300
+LINE_LENGTH = 400
+TEXT_LENGTH = 2000
 
 _MASKED = "‹canary›"
 _TAIL = 10  # an ellipsis, a tilde and eight hex digits
@@ -98,7 +101,9 @@ def _order(key: Key) -> tuple[str, ...]:
 def _scrub_hits(hits: Hits, scrub: Scrub) -> Hits:
     names = ("oracles", "forms", "source_tools", "tiers")
     counters: dict[str, Any] = {name: _counter(getattr(hits, name), scrub) for name in names}
-    return replace(hits, allowed_by=scrub(hits.allowed_by, 400), **counters)
+    block, index, case = hits.first
+    first = (block, index, scrub(case))
+    return replace(hits, allowed_by=scrub(hits.allowed_by, 400), first=first, **counters)
 
 
 def _counter(counter: Mapping[Any, int], scrub: Scrub) -> Counter[Any]:

@@ -11,7 +11,7 @@ from isolation_kit.content import content_root
 from isolation_kit.errors import StrictJSONError, UsageError
 from isolation_kit.strictjson import loads
 
-__all__ = ["MAX_BYTES", "SCHEMA", "check", "dump", "load"]
+__all__ = ["MAX_BYTES", "SCHEMA", "check", "dump", "read"]
 
 SCHEMA = "isolation-kit/report/1"
 MAX_BYTES = 128 * 1024 * 1024
@@ -22,8 +22,8 @@ def dump(report: Mapping[str, Any]) -> str:
     return json.dumps(report, ensure_ascii=True, allow_nan=False, sort_keys=True, indent=1) + "\n"
 
 
-def load(path: str | Path) -> dict[str, Any]:
-    """Read a report file.
+def read(path: str | Path) -> dict[str, Any]:
+    """The content of a report file, as it stands there.
 
     Raises:
         UsageError: if the file is missing, is no strict JSON, or does not match the schema.

@@ -123,6 +123,7 @@ class Facts:
     policy: PolicyFacts = field(default_factory=PolicyFacts)
     smallest: Mapping[LeakKey, Mapping[str, Any]] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
+    merged: bool = False
 
     def add(self, other: Facts) -> Facts:
         """The facts of two runs, shards or days."""
@@ -135,6 +136,7 @@ class Facts:
             policy=self.policy.add(other.policy),
             smallest=smaller([*self.smallest.items(), *other.smallest.items()]),
             known=self.known | other.known,
+            merged=self.merged or other.merged,
         )
 
 

@@ -11,7 +11,7 @@ from isolation_kit.outcome import ItemOutcome, Smallest
 from isolation_kit.policy import Allow, Policy
 from isolation_kit.report.baseline import Baseline
 from isolation_kit.report.blocks import RunBlock, Timing
-from isolation_kit.report.clean import Scrub, scrub_tally
+from isolation_kit.report.clean import LINE_LENGTH, REASON_LENGTH, Scrub, scrub_tally
 from isolation_kit.report.facts import (
     ClassFacts,
     Facts,
@@ -29,8 +29,6 @@ __all__ = ["FIELD", "gather"]
 FIELD = "field."
 
 _LINES = 40
-_LINE_LENGTH = 400
-_REASON_LENGTH = 300
 
 
 def gather(
@@ -76,7 +74,7 @@ def _key(outcome: ItemOutcome, scrub: Scrub) -> tuple[str, str]:
 
 def _item(outcome: ItemOutcome, scrub: Scrub) -> ItemFacts:
     def texts(given: Iterable[str]) -> frozenset[str]:
-        return frozenset(scrub(text, _REASON_LENGTH) for text in given if text)
+        return frozenset(scrub(text, REASON_LENGTH) for text in given if text)
 
     return ItemFacts(
         order=outcome.item.order,
@@ -86,7 +84,7 @@ def _item(outcome: ItemOutcome, scrub: Scrub) -> ItemFacts:
         errors=texts([outcome.error]),
         notes=texts(outcome.notes),
         not_tapped=texts(outcome.not_tapped),
-        unreached=frozenset((scrub(child), scrub(why, _REASON_LENGTH)) for child, why in outcome.unreached),
+        unreached=frozenset((scrub(child), scrub(why, REASON_LENGTH)) for child, why in outcome.unreached),
     )
 
 
@@ -123,7 +121,7 @@ def _entry(entry: Allow, policy: Policy, scrub: Scrub) -> dict[str, Any]:
         "slot": scrub(entry.slot),
         "channel": scrub(entry.channel),
         "child": scrub(entry.child),
-        "reason": scrub(entry.reason, _REASON_LENGTH),
+        "reason": scrub(entry.reason, REASON_LENGTH),
         "owner": scrub(entry.owner),
         "until": "" if entry.until is None else entry.until.isoformat(),
         "expired": policy.expired(entry),
@@ -177,7 +175,7 @@ def _case(case: Smallest, family: str, run: RunBlock, scrub: Scrub) -> dict[str,
         "reduced": case.reduced,
         "lines": len(case.conversation),
         "conversation": [
-            {"who": scrub(line.who, 60), "text": scrub(line.text, _LINE_LENGTH)}
+            {"who": scrub(line.who, 60), "text": scrub(line.text, LINE_LENGTH)}
             for line in case.conversation[:_LINES]
         ],
     }

@@ -8,6 +8,7 @@ from typing import Any
 from isolation_kit.intervals import effective_interval
 from isolation_kit.report.advice import advice
 from isolation_kit.report.rows import worst_family
+from isolation_kit.report.shards import missing_words
 from isolation_kit.report.words import capital, count_words, percent, share_words, story
 
 __all__ = ["first_step", "headline", "often", "roots_of", "summary", "untested_words"]
@@ -31,7 +32,9 @@ def headline(report: Report) -> str:
         n = sum(item["cases_by_mode"].get("structural", 0) for item in report["items"])
         high = effective_interval(0, n, [])[1]
         return f"No leak in {count_words(n, 'case')}: at most {percent(high)} of such generated cases leak."
-    item = next(item for item in report["items"] if item["verdict"] == report["verdict"])
+    item = next((item for item in report["items"] if item["verdict"] == report["verdict"]), None)
+    if item is None:  # no item is to blame: a part of the run is missing
+        return missing_words(report["scope"]["missing_shards"][0])
     reason = item["reasons"][0] if item["reasons"] else "an oracle says so, and names no fingerprint"
     return f"{item['id']}: {reason}."
 
@@ -83,6 +86,8 @@ def first_step(report: Report, classes: Report) -> dict[str, str]:
         return _both("Nothing. " + (untested_words(report) or "Each cell of the coverage table was tested."))
     if report["verdict"] == "INCONCLUSIVE" and not report["items"]:
         return _both("Name a target and a family in isolation.toml, then run again.")
+    if not any(item["verdict"] == report["verdict"] for item in report["items"]):
+        return _both("Merge the reports of all shards: isolation-kit merge shard-1.json shard-2.json ...")
     return _both("Remove this reason and run again; until then the run proves nothing.")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolation_kit.report.facts import Facts, canonical
+from isolation_kit.report.shards import missing_shards, shard_sentences
 
 __all__ = ["scope_block"]
 
@@ -29,6 +30,7 @@ def scope_block(
         "untested": {target: untested[target] for target in sorted(untested)},
         "cells": len(coverage),
         "tools_stubbed": [{"target": target, "tool": tool} for target, tool in tools],
+        "missing_shards": missing_shards(facts),
         "models": "puppets",
         "says": [
             "Models were replaced by scripted puppets: the report says what the code lets through, not what "
@@ -40,6 +42,7 @@ def scope_block(
             *_pairs_sentence("Children that no case reached", [pair[:2] for pair in unreached]),
             *_pairs_sentence("Tools answered from scripts", tools),
             *_same_seed(facts),
+            *shard_sentences(facts),
         ],
     }
 

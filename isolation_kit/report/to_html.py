@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from isolation_kit.content import content_root
+from isolation_kit.report.broken import broken_is_refused
 from isolation_kit.report.view import view
 
 __all__ = ["html"]
@@ -20,6 +21,7 @@ _LINES = 12
 _LINE_LENGTH = 240
 
 
+@broken_is_refused()
 def html(report: Mapping[str, Any]) -> str:
     """The report as a page of under 200 kB that works on a phone, in light and in dark."""
     root = content_root("reports")

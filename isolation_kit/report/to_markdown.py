@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from isolation_kit.content import content_root
+from isolation_kit.report.broken import broken_is_refused
 from isolation_kit.report.view import view
 
 __all__ = ["markdown"]
@@ -24,6 +25,7 @@ class _Raw(str):
     __slots__ = ()
 
 
+@broken_is_refused()
 def markdown(report: Mapping[str, Any]) -> str:
     """The report as GitHub-flavoured Markdown."""
     environment = Environment(  # noqa: S701  (no HTML: `finalize` escapes every value for Markdown)

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from isolation_kit.report.broken import broken_is_refused
 from isolation_kit.report.coverage import STATES
 from isolation_kit.report.findings import EXPOSURES_COUNT
 from isolation_kit.report.view import view
@@ -26,6 +27,7 @@ _WIDEST = 110
 _COLORS = {"LEAK": "31;1", "LOSS": "31;1", "ERROR": "33;1", "INCONCLUSIVE": "33;1", "PASS": "32;1"}
 
 
+@broken_is_refused()
 def terminal(report: Mapping[str, Any], *, color: bool = False, width: int = 100) -> str:
     """The report as plain text lines of at most `width` columns (60 to 110).
 

@@ -20,9 +20,10 @@ _CHOICES = ("any", "new", "never")
 Trouble = list[tuple[Verdict, str]]
 
 
-def report_verdict(items: Sequence[Mapping[str, Any]]) -> str:
-    """The worst verdict of the items; a report over nothing is INCONCLUSIVE."""
-    return str(worst(Verdict(item["verdict"]) for item in items))
+def report_verdict(items: Sequence[Mapping[str, Any]], missing_shards: Sequence[object] = ()) -> str:
+    """The worst verdict of the items; a report over nothing, or over a part, is at least INCONCLUSIVE."""
+    verdicts = [Verdict(item["verdict"]) for item in items]
+    return str(worst([*verdicts, *(Verdict.INCONCLUSIVE for _ in missing_shards)]))
 
 
 def exit_verdict(report: Mapping[str, Any], fail_on: str) -> str:
@@ -36,6 +37,7 @@ def exit_verdict(report: Mapping[str, Any], fail_on: str) -> str:
     if fail_on not in _CHOICES:
         raise UsageError(f"fail_on={fail_on!r} is unknown; allowed: {', '.join(_CHOICES)}; for example 'new'")
     others = [Verdict(item["otherwise"]) for item in report["items"]]
+    others += [Verdict.INCONCLUSIVE for _ in report["scope"].get("missing_shards", ())]
     if fail_on == "any":
         return str(report["verdict"])
     if fail_on == "new":
@@ -107,7 +109,9 @@ def _trouble(item: ItemFacts, refused_share: float) -> Trouble:
         out.append(
             (Verdict.INCONCLUSIVE, f"{item.requested - n} of {item.requested} cases are missing, unexplained")
         )
-    if tally.refused > refused_share * n:
+    if n and tally.refused >= n:
+        out.append((Verdict.INCONCLUSIVE, f"all {n} cases were refused by the target: nothing was tested"))
+    elif tally.refused > refused_share * n:
         allowed = f"at most {refused_share:.0%} may be"
         out.append(
             (Verdict.INCONCLUSIVE, f"{tally.refused} of {n} cases were refused by the target; {allowed}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from report_samples import LEAKS, RUN, Made, leaky, report, sample
 
 from isolation_kit.errors import UsageError
 from isolation_kit.finding import Verdict
-from isolation_kit.report import Baseline, Timing, build, dump, merge
+from isolation_kit.report import Baseline, Timing, build, dump, exit_verdict, load, merge, terminal
 
 QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking whole reports takes minutes
 SHARDS = st.builds(
@@ -61,8 +62,12 @@ def test_merge_is_associative_and_commutative(three_of_them: list[Any]) -> None:
 @settings(max_examples=15, deadline=None, phases=QUICK)
 @given(reports())
 def test_merging_one_report_changes_nothing(one: Any) -> None:
-    """All that is derived is derived the same from the stored counters."""
-    assert dump(merge([one])) == dump(one)
+    """All that is derived is derived the same from the stored counters; a shard misses the others."""
+    one["run"]["shard"] = one["run"]["parts"][0]["shard"] = ""
+    whole = merge([one])
+    assert dump(merge([whole])) == dump(whole)
+    assert whole["tallies"] == one["tallies"]
+    assert all(whole[name] == one[name] for name in one if name != "scope")  # the shard was told there
 
 
 def test_two_shards_are_the_whole() -> None:
@@ -95,6 +100,64 @@ def test_one_report_given_twice_is_refused() -> None:
         merge([sample(), sample()])
     shards = [report([leaky()], run=replace(RUN, shard=f"{number}/2")) for number in (1, 2)]
     assert merge(shards)["items"][0]["cases"] == 400
+
+
+def shard(number: int, of: int, *, seed: int = 7, sweep: bool = False) -> dict[str, Any]:
+    """A clean shard; only the first of a run has the sweep."""
+    made = [Made(family="sweep", cases=8).outcome()] if sweep else []
+    made.append(Made(order=1, first_block=number).outcome())
+    return report(made, run=replace(RUN, seed=seed, shard=f"{number}/{of}"))
+
+
+def test_missing_shards_make_a_merge_inconclusive(tmp_path: Path) -> None:
+    """A part of a run proves nothing of the whole; whoever reads the sum is told, from a file too."""
+    total = merge([shard(3, 3)])
+    assert total["verdict"] == exit_verdict(total, "never") == exit_verdict(total, "new") == "INCONCLUSIVE"
+    words = "Shards 1/3, 2/3 of seed 7 are missing from this merge; only the first shard runs the sweep."
+    assert words in total["scope"]["says"]
+    assert words in terminal(total, width=110).replace("\n", " ")
+    (tmp_path / "sum.json").write_text(dump(total), encoding="utf-8")
+    assert load(tmp_path / "sum.json") == total
+    again = merge([total, shard(1, 3, sweep=True)])
+    assert again["scope"]["missing_shards"] == [{"seed": 7, "of": 3, "missing": [2]}]
+    days = merge([shard(1, 2, sweep=True), shard(2, 2, seed=8)])
+    assert [entry["missing"] for entry in days["scope"]["missing_shards"]] == [[2], [1]]
+
+
+def test_all_shards_are_a_whole_run() -> None:
+    """With every shard there the merge passes, the sweep of the first one included."""
+    total = merge([merge([shard(2, 2)]), shard(1, 2, sweep=True)])
+    assert (total["verdict"], total["scope"]["missing_shards"]) == ("PASS", [])
+    assert [item["family"] for item in total["items"]] == ["sweep", "noise-injection"]
+
+
+def test_missing_shards_hide_no_leak() -> None:
+    """A leak in the shard that is there stays the verdict."""
+    assert merge([report([leaky()], run=replace(RUN, shard="1/2"))])["verdict"] == "LEAK"
+
+
+def test_a_single_shard_says_so() -> None:
+    """A shard's own report keeps its verdict and says what it is; a whole run says nothing of shards."""
+    alone = shard(1, 2, sweep=True)
+    assert alone["verdict"] == "PASS"
+    assert any("This is shard 1/2" in text for text in alone["scope"]["says"])
+    assert not any("shard" in text for text in report([leaky()])["scope"]["says"])
+
+
+def test_a_leak_that_one_run_allowed_stays_a_leak() -> None:
+    """Allowed in the sum is only what every run that shows it allowed."""
+    allowed = Made(cases=50, leaks=(LEAKS[3],)).outcome()
+    strict = Made(cases=50, leaks=(replace(LEAKS[3], allowed_by=""),)).outcome()
+    clean = Made(cases=50).outcome()
+    runs = {
+        name: report([outcome], run=replace(RUN, seed=seed))
+        for seed, (name, outcome) in enumerate({"allowed": allowed, "strict": strict, "clean": clean}.items())
+    }
+    for pair in (("allowed", "strict"), ("strict", "allowed")):
+        total = merge([runs[name] for name in pair])
+        row = total["fingerprints"][0]
+        assert (total["verdict"], row["state"], row["counts"]) == ("LEAK", "leak", True)
+    assert merge([runs["allowed"], runs["clean"]])["fingerprints"][0]["state"] == "allowed"
 
 
 def test_nothing_to_merge_is_a_usage_error() -> None:

@@ -140,3 +140,12 @@ def test_new_rows_are_those_that_count_and_are_unknown() -> None:
 def test_mode_of_the_samples() -> None:
     """The samples hold what their names say."""
     assert (EXPOSED.mode, SUSPECT.tier, FIELD.oracle) == (Mode.EXPOSURE, "suspect", "contract")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_an_item_whose_cases_were_all_refused_proves_nothing(share: float) -> None:
+    """Whatever share may be refused: of nothing that was tested there is no PASS."""
+    all_refused = report([Made(cases=8, refused=8).outcome()], refused_share=share)
+    assert all_refused["verdict"] == "INCONCLUSIVE"
+    assert any("all 8 cases were refused" in text for text in all_refused["items"][0]["reasons"])
+    assert report([Made(cases=8, refused=7).outcome()], refused_share=1.0)["verdict"] == "PASS"
