@@ -123,7 +123,7 @@ def test_what_is_loaded_holds_no_escape(name: str, tmp_path: Path) -> None:
 
 
 def _keys_kept(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Counters by verdict, mode and oracle keep their names, and hits their target: the sums mean something."""
+    """Counters by verdict, mode and oracle keep their names, hits their target: sums still mean something."""
     for hits in after["hits"]:
         hits["fingerprint"][0] = hits["fingerprint"][0].removesuffix(EVIL)
     return {**after, **{key: before[key] for key in ("cases", "verdicts", "oracles", "able", "block_sizes")}}
