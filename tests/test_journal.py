@@ -118,3 +118,26 @@ def test_an_unwritable_place_says_what_to_do(tmp_path: Path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(ConfigError, match="output"):
         Journal(tmp_path / "taken" / "j.jsonl")
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b"\xff", b'{"item": 1, "findings": [3]}'])
+def test_a_damaged_line_costs_that_line_only(tmp_path: Path, line: bytes):
+    """Whatever stands there, the others are read and the damage is told."""
+    path = tmp_path / "main.jsonl"
+    write(path, "user.current", "parent.text")
+    first, second = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([first, line, second, b""]))
+    reading = read(path)
+    assert len(reading.entries) == 2
+    assert reading.torn or reading.broken_at == 2
+
+
+def test_a_patched_module_loses_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A target may replace what it likes in `json` and `os`."""
+    import json
+
+    monkeypatch.setattr(json, "dumps", lambda *_, **__: "{}")
+    monkeypatch.setattr(json, "loads", lambda *_: {})
+    monkeypatch.setattr(os, "write", lambda _, data: len(data))
+    write(tmp_path / "main.jsonl", "user.current")
+    assert len(read(tmp_path / "main.jsonl").entries) == 1
