@@ -24,7 +24,10 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
     root, child = temperament_of(temper)
     builder = Builder(attack, declaration)
     earlier = [draw_of(numbers) for numbers in (first, second) if numbers is not None]
-    turns = [builder.turn(i, draw, delegate=draw.fill % 4 != 3) for i, draw in enumerate(earlier)]
+    turns = [
+        builder.turn(i, draw, delegate=draw.fill % 4 != 3, tools=draw.pick % 2 == 0)
+        for i, draw in enumerate(earlier)
+    ]
     turns.append(builder.turn(len(turns), draw_of(last), last=True))
     return Scenario("noise-injection", attack.id, 0, tuple(turns), root=root, child=child)
 

@@ -29,5 +29,11 @@ def error_line(agent: str, reason: str, error: Exception | None, at_hand: str) -
 
 def write(hooks: Hooks, agent: str, level: int, line: str) -> None:
     """Write a child's log line, and tell the watcher."""
-    logging.getLogger(CHILD_LOGGER).log(level, "%s", line, extra={"agent": agent})
+    logger = logging.getLogger(CHILD_LOGGER)
+    if logger.isEnabledFor(level):
+        # Built by hand: `log` walks the stack for the caller, which is always this function.
+        place = (__file__, 0)
+        logger.handle(
+            logger.makeRecord(logger.name, level, *place, "%s", (line,), None, "write", {"agent": agent})
+        )
     hooks.log_line(agent, line)
