@@ -56,7 +56,7 @@ def _is_anchored(pattern: str) -> bool:
 def _is_rule(text: str) -> bool:
     try:
         entries = tomllib.loads(text).get("filter")
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return False
     required = {"field", "action", "reason"}
     return (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from json import dumps
 from typing import Any
 
 from isolation_kit.finding import Fingerprint, Verdict
@@ -29,7 +29,7 @@ Pairs = frozenset[tuple[str, str]]
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces: the order of things that have no order of their own."""
-    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
