@@ -216,10 +216,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
-def test_no_mebibyte_takes_long(data: bytes) -> None:
-    """Hostile text of 1 MiB takes less than 2 seconds of processor time (two tries: machines are busy)."""
+def test_hostile_text_costs_no_more_than_its_size(data: bytes) -> None:
+    """Eight times the text costs about eight times, not sixty-four (compared in one run: machines differ)."""
     pool = pool_of()
-    assert any(seconds_of(data, pool) < 2 for _ in range(2))
+    part = data[: len(data) // 8]
+    assert any(seconds_of(data, pool) < 30 * seconds_of(part, pool) + 0.2 for _ in range(2))
 
 
 def seconds_of(data: bytes, pool: Pool) -> float:
