@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from hashlib import blake2b
 from json import dumps, loads
@@ -123,7 +123,6 @@ class Judgement:
     findings: tuple[Finding, ...] = ()
     reason: str = ""
     applicable: bool = True
-    able: frozenset[str] = field(default_factory=frozenset)
 
     @classmethod
     def not_applicable(cls, oracle: str, reason: str) -> Judgement:
