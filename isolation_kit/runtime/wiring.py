@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from isolation_kit.runtime.hooks import Hooks, NoHooks
+from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.messages import Model, ToolFunction
 from isolation_kit.runtime.parts import CLEAN, Parts
 from isolation_kit.runtime.text import Digest
@@ -31,6 +32,7 @@ class Runtime:
         model: the model of an agent, by the agent's name.
         tool: a tool's function, by the tool's and the agent's name.
         digest: keyed; makes task ids and what logs and reports show instead of a value.
+        launch: where a child lives, in this process or in one of its own.
     """
 
     model: Callable[[str], Model]
@@ -39,3 +41,4 @@ class Runtime:
     hooks: Hooks = field(default_factory=NoHooks)
     parts: Parts = CLEAN
     limits: RunLimits = field(default_factory=RunLimits)
+    launch: Launch = inline

@@ -1,0 +1,51 @@
+"""The child's whole life in this process: born of its brief, timed, gone, its result packed as bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from isolation_kit.runtime.bridge import TaskRequest, encode_result
+from isolation_kit.runtime.child import Child, ChildSpec, run_child
+from isolation_kit.runtime.hooks import Ending
+from isolation_kit.runtime.messages import Message
+from isolation_kit.runtime.parts import ParentScope
+from isolation_kit.runtime.result import Status, SubAgentResult
+
+if TYPE_CHECKING:
+    from isolation_kit.runtime.wiring import Runtime
+
+__all__ = ["Launch", "inline"]
+
+Launch = Callable[["Runtime", ParentScope, ChildSpec, TaskRequest], Awaitable[bytes]]
+
+
+async def inline(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request: TaskRequest) -> bytes:
+    """The bytes of the result. (`scope` is only passed on to the seams: a clean child knows its request.)"""
+    brief = request.brief
+    child = runtime.parts.new_child(spec)
+    context = runtime.parts.child_context(brief, scope)
+    headers = runtime.parts.child_headers(brief, scope)
+    runtime.hooks.context_born(spec.name, brief, context)
+    ending: Ending = "cancelled"
+    try:
+        result = await _timed(runtime, child, request, context, headers)
+        ending = "ended"
+    finally:
+        runtime.hooks.context_died(spec.name, ending)
+    return encode_result(runtime.parts.pack_result(result, child.memory))
+
+
+async def _timed(
+    runtime: Runtime,
+    child: Child,
+    request: TaskRequest,
+    context: tuple[Message, ...],
+    headers: Mapping[str, str],
+) -> SubAgentResult:
+    try:
+        async with asyncio.timeout(request.timeout_ms / 1000):
+            return await run_child(runtime, child, request.brief, context, headers)
+    except TimeoutError:
+        return SubAgentResult(request.brief.task_id, Status.TIMEOUT, errors=("timeout",))
