@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.fields import Dropped
-from isolation_kit.runtime.messages import Message, ModelRequest
+from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest
 from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.store import StepKey
 
-__all__ = ["Ending", "Hooks", "NoHooks", "Way"]
+__all__ = ["Decision", "DecisionKind", "Ending", "Hooks", "NoHooks", "Several", "Way"]
 
 Way = Literal["down", "up"]
 Ending = Literal["ended", "cancelled"]
+DecisionKind = Literal["route", "retry", "fallback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One choice of a parent (article 003, 5.4): names of rules, children and codes, never the user's text.
+
+    Args:
+        chosen: the candidate taken, "" if none fitted.
+        candidates: all that could have been taken, in their order of precedence.
+        reason: a code or the name of the rule that decided, for example `cue` or `model_failed`.
+        attempt: 1 for the first try of a task.
+    """
+
+    kind: DecisionKind
+    chosen: str
+    candidates: tuple[str, ...]
+    reason: str
+    attempt: int = 1
 
 
 class Hooks(Protocol):
     """What a watcher implements; every method is called at the moment it names."""
+
+    def delegation_began(self, agent: str, task_id: str) -> None:
+        """A checked brief is about to be handed to a child."""
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
         """A child's initial context was built from its brief."""
@@ -28,17 +51,35 @@ class Hooks(Protocol):
     def context_died(self, agent: str, ending: Ending) -> None:
         """A child is gone, and its messages with it."""
 
+    def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
+        """The parent has a child's result, whatever its status; also after `refused`, without a beginning."""
+
     def request_built(self, request: ModelRequest) -> None:
         """A model is about to be called."""
 
+    def model_replied(self, agent: str, reply: ModelReply | None) -> None:
+        """A model answered; None if it failed."""
+
     def tool_called(self, agent: str, tool: str) -> None:
         """A tool is about to be called."""
+
+    def tool_replied(self, agent: str, tool: str, reason: str) -> None:
+        """A tool answered; `reason` is "" or the code of what its model got instead of the reply."""
 
     def result_up(self, agent: str, result: SubAgentResult) -> None:
         """The parent accepted a child's result, after the bridge."""
 
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
         """POLLUTION_DETECTED: an undeclared field was dropped; `source_tool` is "" at the bridge."""
+
+    def decided(self, agent: str, decision: Decision) -> None:
+        """A parent chose among candidates."""
+
+    def state_entered(self, agent: str, state: str) -> None:
+        """A parent's turn entered a state; `idle` opens the turn, `done`, `error` and `timeout` close it."""
+
+    def memory_peaked(self, agent: str, peak: int) -> None:
+        """A child's process ended; the most resident memory that it had, in bytes."""
 
     def store_written(self, key: StepKey, data: bytes) -> None:
         """A step was written to the session store."""
@@ -51,7 +92,10 @@ class Hooks(Protocol):
 
 
 class NoHooks:
-    """Watches nothing: the default."""
+    """Watches nothing: the default, and the base of those who watch a few moments only."""
+
+    def delegation_began(self, agent: str, task_id: str) -> None:
+        """Do nothing."""
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
         """Do nothing."""
@@ -62,16 +106,34 @@ class NoHooks:
     def context_died(self, agent: str, ending: Ending) -> None:
         """Do nothing."""
 
+    def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
+        """Do nothing."""
+
     def request_built(self, request: ModelRequest) -> None:
         """Do nothing."""
 
+    def model_replied(self, agent: str, reply: ModelReply | None) -> None:
+        """Do nothing."""
+
     def tool_called(self, agent: str, tool: str) -> None:
+        """Do nothing."""
+
+    def tool_replied(self, agent: str, tool: str, reason: str) -> None:
         """Do nothing."""
 
     def result_up(self, agent: str, result: SubAgentResult) -> None:
         """Do nothing."""
 
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
+        """Do nothing."""
+
+    def decided(self, agent: str, decision: Decision) -> None:
+        """Do nothing."""
+
+    def state_entered(self, agent: str, state: str) -> None:
+        """Do nothing."""
+
+    def memory_peaked(self, agent: str, peak: int) -> None:
         """Do nothing."""
 
     def store_written(self, key: StepKey, data: bytes) -> None:
@@ -82,3 +144,95 @@ class NoHooks:
 
     def refused(self, agent: str, reason: str) -> None:
         """Do nothing."""
+
+
+class Several:
+    """Tells each of several watchers, in their order."""
+
+    def __init__(self, *watchers: Hooks) -> None:
+        self._watchers = watchers
+
+    def delegation_began(self, agent: str, task_id: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.delegation_began(agent, task_id)
+
+    def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.context_born(agent, brief, messages)
+
+    def context_crossed(self, agent: str, way: Way, data: bytes) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.context_crossed(agent, way, data)
+
+    def context_died(self, agent: str, ending: Ending) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.context_died(agent, ending)
+
+    def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.delegation_ended(agent, result)
+
+    def request_built(self, request: ModelRequest) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.request_built(request)
+
+    def model_replied(self, agent: str, reply: ModelReply | None) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.model_replied(agent, reply)
+
+    def tool_called(self, agent: str, tool: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.tool_called(agent, tool)
+
+    def tool_replied(self, agent: str, tool: str, reason: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.tool_replied(agent, tool, reason)
+
+    def result_up(self, agent: str, result: SubAgentResult) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.result_up(agent, result)
+
+    def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.pollution(agent, task_id, dropped, source_tool)
+
+    def decided(self, agent: str, decision: Decision) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.decided(agent, decision)
+
+    def state_entered(self, agent: str, state: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.state_entered(agent, state)
+
+    def memory_peaked(self, agent: str, peak: int) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.memory_peaked(agent, peak)
+
+    def store_written(self, key: StepKey, data: bytes) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.store_written(key, data)
+
+    def log_line(self, agent: str, line: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.log_line(agent, line)
+
+    def refused(self, agent: str, reason: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.refused(agent, reason)
