@@ -82,9 +82,11 @@ async def run_child(
         except KitError:
             raise
         except Exception as error:  # a model client is foreign code: its text must not go up
+            runtime.hooks.model_replied(child.spec.name, None)
             line = runtime.parts.error_line(child.spec.name, "model_failed", error, "")
             write(runtime.hooks, child.spec.name, logging.ERROR, line)
             return SubAgentResult(brief.task_id, Status.FAILED, errors=("model_failed",))
+        runtime.hooks.model_replied(child.spec.name, reply)
         child.memory.append(Message("assistant", reply.text, reply.calls))
         if not reply.calls:
             return _finished(runtime, child.spec, brief, reply)

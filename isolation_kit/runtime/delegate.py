@@ -30,6 +30,14 @@ async def delegate(
     runtime: Runtime, scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str]
 ) -> SubAgentResult:
     """Hand a task to a fresh child and return its result. Whatever fails in it comes back as a reason."""
+    result = await _handed_over(runtime, scope, spec, inputs)
+    runtime.hooks.delegation_ended(spec.name, result)
+    return result
+
+
+async def _handed_over(
+    runtime: Runtime, scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str]
+) -> SubAgentResult:
     try:
         brief = checked_brief(
             runtime.parts.write_brief(scope, spec, inputs, runtime.digest), runtime.limits.window
@@ -37,6 +45,7 @@ async def delegate(
     except BriefError as error:
         runtime.hooks.refused(spec.name, str(error))
         return SubAgentResult("", Status.REFUSED, errors=("brief_refused",))
+    runtime.hooks.delegation_began(spec.name, brief.task_id)
     down = encode_request(TaskRequest(spec.name, brief, runtime.limits.timeout_ms))
     runtime.hooks.context_crossed(spec.name, "down", down)
     try:

@@ -52,6 +52,7 @@ async def task_turn(runtime: Runtime, parent: TaskParent, scope: ParentScope, te
         request = ModelRequest(parent.name, tuple(scope.history), parent.offered, scope.metadata)
         runtime.hooks.request_built(request)
         reply = await model.reply(request)
+        runtime.hooks.model_replied(parent.name, reply)
         scope.history.append(Message("assistant", reply.text, reply.calls))
         if not reply.calls:
             return reply.text

@@ -90,14 +90,17 @@ async def call_tool(runtime: Runtime, agent: str, task_id: str, tool: ToolSpec, 
         raise
     except Exception as error:  # a tool is foreign code: its model gets a reason, its text goes nowhere
         _log(runtime, agent, "tool_failed", error, query)
+        runtime.hooks.tool_replied(agent, tool.name, "tool_failed")
         return refusal("tool_failed").text
     if not isinstance(raw, str):
+        runtime.hooks.tool_replied(agent, tool.name, "not_text")
         return refusal("not_text").text
     seen = runtime.parts.filter_tool_result(raw, tool, runtime.limits.tool_output, runtime.digest)
     for dropped in seen.dropped:
         runtime.hooks.pollution(agent, task_id, dropped, tool.name)
     if seen.reason:
         _log(runtime, agent, seen.reason, None, raw)
+    runtime.hooks.tool_replied(agent, tool.name, seen.reason)
     return seen.text
 
 

@@ -205,20 +205,25 @@ def test_an_answer_that_cannot_be_encoded_is_a_failure(rig: Any, worker: ChildSp
 
 
 def test_the_hooks_tell_a_life_in_order(rig: Any, worker: ChildSpec, calls: Use) -> None:
-    """Crossing down, birth, requests with their log lines, tools, crossing up, death, result."""
+    """Crossing down, birth, requests with their log lines and replies, tools, death, crossing up, result."""
     made = rig({"worker": [calls(), ModelReply("done")]})
     run(made, worker)
     assert [name for name, _ in made.watcher.calls] == [
+        "delegation_began",
         "context_crossed",
         "context_born",
         "request_built",
         "log_line",
+        "model_replied",
         "tool_called",
+        "tool_replied",
         "request_built",
         "log_line",
+        "model_replied",
         "context_died",
         "context_crossed",
         "result_up",
+        "delegation_ended",
     ]
 
 
