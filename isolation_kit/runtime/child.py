@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import request_schema
 from isolation_kit.runtime.brief import TaskBrief
+from isolation_kit.runtime.contract import Contract
 from isolation_kit.runtime.fields import AllowList
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
@@ -34,7 +35,8 @@ _STUBBORN = 2  # so many refusals in a row end the child
 class ChildSpec:
     """What a child is: its goal, its basic tools, the schemas of its inputs and key outputs, its constraints.
 
-    A child's tools can hold no way to delegate: only the parent's tier has one.
+    A child's tools can hold no way to delegate: only the parent's tier has one. Without a sound `contract`
+    that names the same tools it does not start.
     """
 
     name: str
@@ -45,6 +47,7 @@ class ChildSpec:
     acceptance: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     constants: str = ""
+    contract: Contract = field(default_factory=Contract)
     request_fields: AllowList = field(init=False, repr=False)
     output_fields: AllowList = field(init=False, repr=False)
     result_fields: AllowList = field(init=False, repr=False)

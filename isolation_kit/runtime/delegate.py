@@ -38,6 +38,9 @@ async def delegate(
 async def _handed_over(
     runtime: Runtime, scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str]
 ) -> SubAgentResult:
+    if problem := spec.contract.problem_with(spec.tools):
+        runtime.hooks.refused(spec.name, problem)
+        return SubAgentResult("", Status.REFUSED, errors=("contract_refused",))
     try:
         brief = checked_brief(
             runtime.parts.write_brief(scope, spec, inputs, runtime.digest), runtime.limits.window
@@ -46,7 +49,7 @@ async def _handed_over(
         runtime.hooks.refused(spec.name, str(error))
         return SubAgentResult("", Status.REFUSED, errors=("brief_refused",))
     runtime.hooks.delegation_began(spec.name, brief.task_id)
-    down = encode_request(TaskRequest(spec.name, brief, runtime.limits.timeout_ms))
+    down = encode_request(TaskRequest(spec.name, brief, runtime.limits.timeout_of(spec.contract)))
     runtime.hooks.context_crossed(spec.name, "down", down)
     try:
         request, dropped = decode_request(down, spec.request_fields, spec.outputs, runtime.digest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from isolation_kit.runtime.contract import Contract
 from isolation_kit.runtime.hooks import Hooks, NoHooks
 from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.messages import Model, ToolFunction
@@ -16,12 +17,24 @@ __all__ = ["RunLimits", "Runtime"]
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """Limits of one delegation (article 001, section 2): characters, characters, rounds, milliseconds."""
+    """Limits that hold for all children of a runtime (article 001, section 2), beside each child's contract.
+
+    Args:
+        window: characters of each free text of a brief. The contract's `context_window_size` counts
+            tokens, of the whole context.
+        tool_output: characters of a tool's reply.
+        rounds: model calls of one child, and of a parent in one turn.
+        timeout_ms: overrides the contracts' `timeout_ms`, for tests with scaled limits.
+    """
 
     window: int = 4000
     tool_output: int = 50_000
     rounds: int = 30
-    timeout_ms: int = 30_000
+    timeout_ms: int | None = None
+
+    def timeout_of(self, contract: Contract) -> int:
+        """Milliseconds of a child under `contract`."""
+        return contract.timeout_ms if self.timeout_ms is None else self.timeout_ms
 
 
 @dataclass(frozen=True, slots=True)

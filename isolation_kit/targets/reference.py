@@ -25,6 +25,7 @@ from isolation_kit.runtime import (
     task_turn,
 )
 from isolation_kit.runtime.bridge import brief_schema
+from isolation_kit.runtime.contract import Contract, declared_fields
 from isolation_kit.runtime.result import ANSWER, envelope
 from isolation_kit.stage import Stage
 from isolation_kit.target import Agent, Tool, Turn, Via, target
@@ -90,6 +91,12 @@ _SEARCH = ToolSpec("search", "Search the documents.", fields=AllowList(SEARCH_FI
 _CONSTANTS = "Amounts are in CNY; dates are ISO 8601."
 _ANSWER_ONLY = ("The result answers the goal and nothing else.",)
 
+
+def _contract(*tools: ToolSpec) -> Contract:
+    """INFO instead of the usual ERROR, so that the log channel has something to show."""
+    return Contract(64_000, declared_fields(tools), 3_000, 128, "INFO")
+
+
 WORKER = ChildSpec(
     name="worker",
     goal="Carry out the request given as input.",
@@ -97,6 +104,7 @@ WORKER = ChildSpec(
     inputs=TASK_INPUTS,
     acceptance=_ANSWER_ONLY,
     constants=_CONSTANTS,
+    contract=_contract(_LOOKUP, _SEARCH),
 )
 BILL_QUERY = ChildSpec(
     name="bill_query",
@@ -105,6 +113,7 @@ BILL_QUERY = ChildSpec(
     inputs=BILL_INPUTS,
     acceptance=_ANSWER_ONLY,
     constants=_CONSTANTS,
+    contract=_contract(_LOOKUP),
 )
 PDF_EXPORT = ChildSpec(
     name="pdf_export",
@@ -113,6 +122,7 @@ PDF_EXPORT = ChildSpec(
     inputs=BILL_INPUTS,
     acceptance=_ANSWER_ONLY,
     constants=_CONSTANTS,
+    contract=_contract(_LOOKUP),
 )
 
 _SUBJECT = r"(?P<subject>(?:(?![的查])[\w·' -]){0,40})"

@@ -22,6 +22,7 @@ from isolation_kit.runtime import (
     ToolSpec,
     keyed_digest,
 )
+from isolation_kit.runtime.contract import Contract, declared_fields
 
 FIELDS = AllowList(
     {
@@ -118,7 +119,8 @@ def lookup() -> ToolSpec:
 def worker(lookup: ToolSpec) -> ChildSpec:
     """A child with one tool and one free-text input."""
     inputs = {"type": "object", "required": ["request"], "properties": {"request": {"type": "string"}}}
-    return ChildSpec("worker", "Do it.", (lookup,), inputs, constants="Amounts are in CNY.")
+    contract = Contract(8000, declared_fields((lookup,)), 3000, 128, "INFO")
+    return ChildSpec("worker", "Do it.", (lookup,), inputs, constants="In CNY.", contract=contract)
 
 
 def use(number: int = 1, tool: str = "lookup", **arguments: Any) -> ModelReply:
