@@ -48,7 +48,7 @@ async def _handed_over(
     except BriefError as error:
         runtime.hooks.refused(spec.name, str(error))
         return SubAgentResult("", Status.REFUSED, errors=("brief_refused",))
-    runtime.hooks.delegation_began(spec.name, brief.task_id)
+    runtime.hooks.delegation_began(spec.name, brief.task_id, scope.history)
     down = encode_request(TaskRequest(spec.name, brief, runtime.limits.timeout_of(spec.contract)))
     runtime.hooks.context_crossed(spec.name, "down", down)
     try:

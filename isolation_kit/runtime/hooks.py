@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -39,8 +40,8 @@ class Decision:
 class Hooks(Protocol):
     """What a watcher implements; every method is called at the moment it names."""
 
-    def delegation_began(self, agent: str, task_id: str) -> None:
-        """A checked brief is about to be handed to a child."""
+    def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
+        """A checked brief is about to be handed to a child; `held` is the history of the one who hands it down."""
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
         """A child's initial context was built from its brief."""
@@ -72,6 +73,9 @@ class Hooks(Protocol):
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
         """POLLUTION_DETECTED: an undeclared field was dropped; `source_tool` is "" at the bridge."""
 
+    def alarm(self, agent: str, reason: str, trace_id: str) -> None:
+        """A child was stopped, or reached for what it may not: a loop, a repeated call, a forbidden tool."""
+
     def decided(self, agent: str, decision: Decision) -> None:
         """A parent chose among candidates."""
 
@@ -94,7 +98,7 @@ class Hooks(Protocol):
 class NoHooks:
     """Watches nothing: the default, and the base of those who watch a few moments only."""
 
-    def delegation_began(self, agent: str, task_id: str) -> None:
+    def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
         """Do nothing."""
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
@@ -127,6 +131,9 @@ class NoHooks:
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
         """Do nothing."""
 
+    def alarm(self, agent: str, reason: str, trace_id: str) -> None:
+        """Do nothing."""
+
     def decided(self, agent: str, decision: Decision) -> None:
         """Do nothing."""
 
@@ -152,10 +159,10 @@ class Several:
     def __init__(self, *watchers: Hooks) -> None:
         self._watchers = watchers
 
-    def delegation_began(self, agent: str, task_id: str) -> None:
+    def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
         """Tell all."""
         for watcher in self._watchers:
-            watcher.delegation_began(agent, task_id)
+            watcher.delegation_began(agent, task_id, held)
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
         """Tell all."""
@@ -206,6 +213,11 @@ class Several:
         """Tell all."""
         for watcher in self._watchers:
             watcher.pollution(agent, task_id, dropped, source_tool)
+
+    def alarm(self, agent: str, reason: str, trace_id: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.alarm(agent, reason, trace_id)
 
     def decided(self, agent: str, decision: Decision) -> None:
         """Tell all."""
