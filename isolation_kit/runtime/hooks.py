@@ -41,7 +41,7 @@ class Hooks(Protocol):
     """What a watcher implements; every method is called at the moment it names."""
 
     def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
-        """A checked brief is about to be handed to a child; `held` is the history of the one who hands it down."""
+        """A checked brief is about to be handed to a child; `held` is the history of who hands it down."""
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
         """A child's initial context was built from its brief."""
