@@ -27,8 +27,10 @@ def error_line(agent: str, reason: str, error: Exception | None, at_hand: str) -
     return f"failure agent={agent} reason={reason}"
 
 
-def write(hooks: Hooks, agent: str, level: int, line: str) -> None:
-    """Write a child's log line, and tell the watcher."""
+def write(hooks: Hooks, agent: str, level: int, line: str, threshold: int = 0) -> None:
+    """Write a child's log line, and tell the watcher; below `threshold`, the child's log level, do neither."""
+    if level < threshold:
+        return
     logger = logging.getLogger(CHILD_LOGGER)
     if logger.isEnabledFor(level):
         # Built by hand: `log` walks the stack for the caller, which is always this function.

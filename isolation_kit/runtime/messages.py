@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from isolation_kit.runtime.fields import AllowList
+from isolation_kit.runtime.text import canonical
 
 __all__ = ["Message", "Model", "ModelReply", "ModelRequest", "Role", "ToolCall", "ToolFunction", "ToolSpec"]
 
@@ -41,7 +42,12 @@ class ToolSpec:
         parameter: the one parameter of the tool, a string.
         fields: the allow-list for a reply in JSON; None stands for a tool that replies with text.
         text_limit: the most characters of a text reply; a text tool must state it.
-        extract: takes what matters out of a text reply, before the cut.
+        extract: takes what matters out of a text reply, before the cut; a text tool must have one, because a
+            limit alone lets through whatever stands at the top of a page.
+        timeout_ms: milliseconds of one call. A child's inner limit may be shorter.
+        delegates: True for a tool behind which a child works. It has no reply of its own to filter: the
+            child's result passed the bridge.
+        definition: what a model's provider is sent of the tool, as canonical JSON.
     """
 
     name: str
@@ -50,13 +56,20 @@ class ToolSpec:
     fields: AllowList | None = None
     text_limit: int = 0
     extract: Callable[[str], str] | None = None
+    timeout_ms: int = 2800
+    delegates: bool = False
+    definition: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.fields is None and self.text_limit <= 0:
+        text = self.text_limit > 0 and self.extract is not None
+        if [self.fields is not None, text, self.delegates].count(True) != 1 or self.timeout_ms <= 0:
             raise ValueError(
-                f"tool {self.name!r} declares neither fields nor a text limit; give one of them, for example "
-                "fields=AllowList({'type': 'object', 'properties': {...}}) or text_limit=2000"
+                f"tool {self.name!r} must declare its fields, or text with a limit and an extractor, not "
+                "both, and a timeout_ms above 0; for example fields=AllowList({'type': 'object', ...}) or "
+                "text_limit=2000, extract=main_text"
             )
+        told = {"name": self.name, "description": self.description, "parameters": self.schema}
+        object.__setattr__(self, "definition", canonical(told))
 
     @property
     def schema(self) -> dict[str, object]:

@@ -24,7 +24,7 @@ ROUND_LIMIT_REPLY = "I could not finish this within my limit of steps. Please as
 
 def task_tool(description: str, name: str = "task") -> ToolSpec:
     """The privileged tool that spawns a child; only a parent's tier has it."""
-    return ToolSpec(name, description, parameter="task", text_limit=1)
+    return ToolSpec(name, description, parameter="task", delegates=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from hashlib import blake2b
 
-__all__ = ["Digest", "canonical", "cut", "encodable", "keyed_digest"]
+__all__ = ["Digest", "canonical", "cut", "encodable", "keyed_digest", "mark", "parted"]
+
+_MARK = re.compile(r"…\[cut ([1-9][0-9]{0,14})\]\Z")
+_LONGEST_MARK = 22
 
 Digest = Callable[[bytes], str]
 
@@ -27,19 +31,25 @@ def keyed_digest(key: bytes) -> Digest:
 def cut(text: str, limit: int) -> str:
     """`text` in at most `limit` characters; a cut text ends in `…[cut N]`, N being the characters removed.
 
-    Where even the mark has no room, the mark is all that is left.
+    Where even the mark has no room, the mark is all that is left. A cut text is not cut again at the same
+    limit, and a shorter limit adds up: `cut(cut(t, a), b) == cut(t, b)` for b <= a.
     """
     if len(text) <= limit:
         return text
-    kept = limit - len(_mark(len(text)))
-    while kept > 0 and kept + len(_mark(len(text) - kept)) > limit:
-        kept -= 1
-    kept = max(kept, 0)
-    return text[:kept] + _mark(len(text) - kept)
+    body, gone = parted(text)
+    kept = max(0, limit - len(mark(len(body) + gone)))
+    return body[:kept] + mark(len(body) - kept + gone)
 
 
-def _mark(removed: int) -> str:
+def mark(removed: int) -> str:
+    """What stands where `removed` characters were cut off."""
     return f"…[cut {removed}]"
+
+
+def parted(text: str) -> tuple[str, int]:
+    """A text without its mark, and how many characters the mark says are gone (0 without one)."""
+    found = _MARK.search(text, max(0, len(text) - _LONGEST_MARK)) if text.endswith("]") else None
+    return (text, 0) if found is None else (text[: found.start()], int(found[1]))
 
 
 def encodable(text: str) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isolation_kit.errors import KitError, StrictJSONError
+from isolation_kit.runtime.brief import is_identifier_field
+from isolation_kit.runtime.contract import Contract, inner_timeout_ms
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import ToolCall, ToolSpec
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ToolText", "call_tool", "filter_tool_result", "refusal"]
 
 _SHORTEST = 16
+_RAW_LIMIT = 1_000_000  # characters: twenty times the default limit of a reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +42,43 @@ def refusal(reason: str) -> ToolText:
 def filter_tool_result(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> ToolText:
     """The declared part of `raw` in at most `limit` characters, valid JSON where JSON was declared.
 
-    A reply that strict JSON refuses (duplicate keys, comments, a tail) gives a reason, none of its text.
+    A reply that strict JSON refuses (duplicate keys, comments, a tail), and one of more than a million
+    characters, gives a reason, none of its text.
     """
+    if len(raw) > _RAW_LIMIT:  # before any work is done on it
+        return refusal("too_large")
     if tool.fields is None:
-        text = tool.extract(raw) if tool.extract is not None else raw
-        return ToolText(cut(text, min(limit, tool.text_limit))) if encodable(text) else refusal("not_utf8")
+        return _text_part(raw, tool, limit)
     try:
         value = loads(raw)
     except StrictJSONError:
         return refusal("not_strict_json")
     kept = tool.fields.keep(value, digest, embedded=True)
     if not kept.ok:
-        return ToolText(canonical({"error": "undeclared_type"}), kept.dropped, "undeclared_type")
+        return replace(refusal("undeclared_type"), dropped=kept.dropped)
     fitted = _fitted(kept.value, limit)
     if fitted is None:
-        return ToolText(canonical({"error": "too_large"}), kept.dropped, "too_large")
+        return replace(refusal("too_large"), dropped=kept.dropped)
     return ToolText(fitted, kept.dropped)
 
 
+def _text_part(raw: str, tool: ToolSpec, limit: int) -> ToolText:
+    if tool.extract is None:  # a tool that delegates has no reply of its own
+        return refusal("not_text")
+    try:
+        text = tool.extract(raw)
+    except Exception:  # an extractor meets what nobody foresaw: its error may quote the page
+        return refusal("extract_failed")
+    if not isinstance(text, str) or not encodable(text):
+        return refusal("not_utf8" if isinstance(text, str) else "extract_failed")
+    return ToolText(cut(text, min(limit, tool.text_limit)))
+
+
 def _fitted(value: Any, limit: int) -> str | None:
-    """`value` as JSON within `limit`: strings and lists are cut, so the document stays whole."""
+    """`value` as JSON within `limit`: free texts are cut, with a mark, so the document stays whole.
+
+    Identifiers and numbers are not cut, and no item of a list is left out, for that would show nowhere.
+    """
     text = canonical(value)
     longest = limit
     while len(text) > limit:
@@ -68,41 +89,76 @@ def _fitted(value: Any, limit: int) -> str | None:
     return text
 
 
-def _shortened(value: Any, longest: int) -> Any:
+def _shortened(value: Any, longest: int, name: str = "") -> Any:
     if isinstance(value, str):
-        return cut(value, longest)
+        return value if is_identifier_field(name) else cut(value, longest)
     if isinstance(value, list):
-        return [_shortened(item, longest) for item in value[:longest]]
+        return [_shortened(item, longest, name) for item in value]
     if isinstance(value, dict):
-        return {key: _shortened(item, longest) for key, item in value.items()}
+        return {key: _shortened(item, longest, key) for key, item in value.items()}
     return value
 
 
-async def call_tool(runtime: Runtime, agent: str, task_id: str, tool: ToolSpec, call: ToolCall) -> str:
-    """Call `tool` for `agent` and return what its model may read. Undeclared arguments go nowhere."""
+async def call_tool(
+    runtime: Runtime,
+    agent: str,
+    task_id: str,
+    tool: ToolSpec,
+    call: ToolCall,
+    contract: Contract | None = None,
+) -> str:
+    """Call `tool` for `agent` and return what its model may read. Undeclared arguments go nowhere.
+
+    Whatever a tool does wrong becomes a reason code; nothing that it raised or sent is in it.
+
+    Args:
+        contract: of a child: its inner time limit and its log level hold. A parent has none.
+    """
     query = call.arguments.get(tool.parameter)
     if not isinstance(query, str) or not encodable(query):
         return refusal("bad_arguments").text
     runtime.hooks.tool_called(agent, tool.name)
-    try:
-        raw = await runtime.tool(tool.name, agent)(query)
-    except KitError:
-        raise
-    except Exception as error:  # a tool is foreign code: its model gets a reason, its text goes nowhere
-        _log(runtime, agent, "tool_failed", error, query)
-        runtime.hooks.tool_replied(agent, tool.name, "tool_failed")
-        return refusal("tool_failed").text
-    if not isinstance(raw, str):
-        runtime.hooks.tool_replied(agent, tool.name, "not_text")
-        return refusal("not_text").text
-    seen = runtime.parts.filter_tool_result(raw, tool, runtime.limits.tool_output, runtime.digest)
-    for dropped in seen.dropped:
-        runtime.hooks.pollution(agent, task_id, dropped, tool.name)
+    raw, reason, error = await _raw_reply(runtime, agent, tool, query, _limit_ms(runtime, tool, contract))
+    if not reason:
+        seen = runtime.parts.filter_tool_result(raw, tool, runtime.limits.tool_output, runtime.digest)
+        for dropped in seen.dropped:
+            runtime.hooks.pollution(agent, task_id, dropped, tool.name)
+    else:
+        seen = refusal(reason)
     if seen.reason:
-        _log(runtime, agent, seen.reason, None, raw)
+        line = runtime.parts.error_line(agent, seen.reason, error, raw or query)
+        write(runtime.hooks, agent, logging.ERROR, line, contract.log_threshold if contract else 0)
     runtime.hooks.tool_replied(agent, tool.name, seen.reason)
     return seen.text
 
 
-def _log(runtime: Runtime, agent: str, reason: str, error: Exception | None, at_hand: str) -> None:
-    write(runtime.hooks, agent, logging.ERROR, runtime.parts.error_line(agent, reason, error, at_hand))
+def _limit_ms(runtime: Runtime, tool: ToolSpec, contract: Contract | None) -> int:
+    if contract is None:
+        return tool.timeout_ms
+    return min(tool.timeout_ms, inner_timeout_ms(runtime.limits.timeout_of(contract)))
+
+
+async def _raw_reply(
+    runtime: Runtime, agent: str, tool: ToolSpec, query: str, limit_ms: int
+) -> tuple[str, str, Exception | None]:
+    """The tool's text, or why there is none: reason code and error.
+
+    Time runs out at the tool's next await. One that blocks without awaiting, or swallows its cancellation,
+    holds up every agent of this process: only a child in a process of its own can be stopped then.
+    """
+    clock = asyncio.timeout(limit_ms / 1000)
+    try:
+        async with clock:
+            raw: object = await runtime.tool(tool.name, agent)(query)
+    except KitError:
+        raise
+    except Exception as error:  # a tool is foreign code: its model gets a reason, its text goes nowhere
+        return "", "tool_timeout" if clock.expired() else "tool_failed", error
+    except SystemExit:  # it ends its own program, not this one
+        return "", "tool_failed", None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return "", "tool_failed", None  # the tool cancelled something of its own; nobody cancelled the child
+    return (raw, "", None) if isinstance(raw, str) else ("", "not_text", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from isolation_kit.runtime.contract import Contract
 from isolation_kit.runtime.hooks import Hooks, NoHooks
@@ -11,6 +12,10 @@ from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.messages import Model, ToolFunction
 from isolation_kit.runtime.parts import CLEAN, Parts
 from isolation_kit.runtime.text import Digest
+from isolation_kit.runtime.tokens import TokenCounter, utf8_ceiling
+
+if TYPE_CHECKING:
+    from isolation_kit.runtime.artifacts import Artifacts
 
 __all__ = ["RunLimits", "Runtime"]
 
@@ -46,6 +51,8 @@ class Runtime:
         tool: a tool's function, by the tool's and the agent's name.
         digest: keyed; makes task ids and what logs and reports show instead of a value.
         launch: where a child lives, in this process or in one of its own.
+        count: tokens of a text; the default never says too few for a byte-level BPE.
+        artifacts: where outputs that are too long for a context go; None cuts them.
     """
 
     model: Callable[[str], Model]
@@ -55,3 +62,5 @@ class Runtime:
     parts: Parts = CLEAN
     limits: RunLimits = field(default_factory=RunLimits)
     launch: Launch = inline
+    count: TokenCounter = utf8_ceiling
+    artifacts: Artifacts | None = None
