@@ -10,33 +10,46 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import request_schema
 from isolation_kit.runtime.brief import TaskBrief
+from isolation_kit.runtime.chain import Chain
 from isolation_kit.runtime.contract import Contract
 from isolation_kit.runtime.fields import AllowList
 from isolation_kit.runtime.log import write
+from isolation_kit.runtime.loops import LoopLimits, LoopWatch
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
-from isolation_kit.runtime.result import ANSWER, Status, SubAgentResult, envelope, result_of
+from isolation_kit.runtime.result import ANSWER, Reason, Shelve, Status, SubAgentResult, envelope, result_of
 from isolation_kit.runtime.tools import call_tool, refusal
+from isolation_kit.runtime.window import Room
 
 if TYPE_CHECKING:
     from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["Child", "ChildSpec", "run_child"]
+__all__ = ["Child", "ChildSpec", "WayDown", "run_child"]
 
-_REPEATS = 3  # the third equal call in a row is refused
-_STUBBORN = 2  # so many refusals in a row end the child
+
+class WayDown(Protocol):
+    """A declared way to a child of one's own: `nested.ByTask`. What has none cannot spawn."""
+
+    @property
+    def tool(self) -> ToolSpec:
+        """The tool by which the layer's model hands a task down."""
+        ...
+
+    async def hand_down(self, runtime: Runtime, layer: Child, call: ToolCall) -> str:
+        """Carry the call out and return what the layer's model may read of the result."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
     """What a child is: its goal, its basic tools, the schemas of its inputs and key outputs, its constraints.
 
-    A child's tools can hold no way to delegate: only the parent's tier has one. Without a sound `contract`
-    that names the same tools it does not start.
+    An ordinary child has its basic tools only and cannot spawn; `children` makes it a layer between parent
+    and leaf. Without a sound `contract` that names the same basic tools it does not start.
     """
 
     name: str
@@ -48,6 +61,8 @@ class ChildSpec:
     constraints: tuple[str, ...] = ()
     constants: str = ""
     contract: Contract = field(default_factory=Contract)
+    children: tuple[WayDown, ...] = ()
+    loops: LoopLimits = field(default_factory=LoopLimits)
     request_fields: AllowList = field(init=False, repr=False)
     output_fields: AllowList = field(init=False, repr=False)
     result_fields: AllowList = field(init=False, repr=False)
@@ -58,12 +73,17 @@ class ChildSpec:
         object.__setattr__(self, "result_fields", AllowList(envelope(self.outputs)))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Child:
-    """One living child. Its memory is all that it has, and nobody else holds it."""
+    """One living child. Its memory is all that it has, and nobody else holds it.
+
+    `chain` and `shelve` belong to the runtime around it: no message holds anything of them.
+    """
 
     spec: ChildSpec
     memory: list[Message] = field(default_factory=list)
+    chain: Chain = field(default_factory=Chain)
+    shelve: Shelve | None = None
 
 
 async def run_child(
@@ -73,13 +93,18 @@ async def run_child(
     child.memory.extend(context)
     tools = _offered(child.spec, brief)
     model = runtime.model(child.spec.name)
-    watch = _LoopWatch()
+    watch = LoopWatch(child.spec.loops)
+    contract = child.spec.contract
+    room = Room(contract.context_window_size, tools, runtime.count)
+    room.take(*context)
     for _ in range(runtime.limits.rounds):
+        if room.left < 0:
+            return _stopped(runtime, child, brief, Reason.WINDOW_FULL)
         request = ModelRequest(child.spec.name, tuple(child.memory), tools, headers)
         runtime.hooks.request_built(request)
-        write(
-            runtime.hooks, child.spec.name, logging.INFO, runtime.parts.request_line(request, runtime.digest)
-        )
+        if contract.log_threshold <= logging.INFO:
+            line = runtime.parts.request_line(request, runtime.digest)
+            write(runtime.hooks, child.spec.name, logging.INFO, line)
         try:
             reply = await model.reply(request)
         except KitError:
@@ -87,74 +112,72 @@ async def run_child(
         except Exception as error:  # a model client is foreign code: its text must not go up
             runtime.hooks.model_replied(child.spec.name, None)
             line = runtime.parts.error_line(child.spec.name, "model_failed", error, "")
-            write(runtime.hooks, child.spec.name, logging.ERROR, line)
-            return SubAgentResult(brief.task_id, Status.FAILED, errors=("model_failed",))
+            write(runtime.hooks, child.spec.name, logging.ERROR, line, contract.log_threshold)
+            return SubAgentResult(brief.task_id, Status.FAILED, errors=(Reason.MODEL_FAILED,))
         runtime.hooks.model_replied(child.spec.name, reply)
         child.memory.append(Message("assistant", reply.text, reply.calls))
         if not reply.calls:
-            return _finished(runtime, child.spec, brief, reply)
+            return _finished(runtime, child, brief, reply)
+        room.take(child.memory[-1])
         for call in reply.calls:
-            child.memory.append(await _answered(runtime, child.spec, brief, tools, call, watch))
+            text = await _answered(runtime, child, brief, tools, call, watch)
+            if not room.holds(text):
+                text = refusal("window_full").text
+            child.memory.append(Message("tool", text, call_id=call.id))
+            room.take(child.memory[-1])
         if watch.stubborn:
-            return SubAgentResult(brief.task_id, Status.NEEDS_REVIEW, errors=("loop_detected",))
-    return SubAgentResult(brief.task_id, Status.NEEDS_REVIEW, errors=("round_limit",))
+            return _stopped(runtime, child, brief, Reason.LOOP_DETECTED)
+    return _stopped(runtime, child, brief, Reason.ROUND_LIMIT)
 
 
 def _offered(spec: ChildSpec, brief: TaskBrief) -> tuple[ToolSpec, ...]:
+    tier = (*spec.tools, *(way.tool for way in spec.children)) if spec.children else spec.tools
     return tuple(
-        tool
-        for tool in spec.tools
-        if tool.name in brief.allowed_tools and tool.name not in brief.forbidden_tools
+        tool for tool in tier if tool.name in brief.allowed_tools and tool.name not in brief.forbidden_tools
     )
 
 
-def _finished(runtime: Runtime, spec: ChildSpec, brief: TaskBrief, reply: ModelReply) -> SubAgentResult:
+def _stopped(runtime: Runtime, child: Child, brief: TaskBrief, reason: Reason) -> SubAgentResult:
+    """The end of a child that was stopped: the reason goes up, and nothing of what it did."""
+    _alarm(runtime, child, brief, reason)
+    return SubAgentResult(brief.task_id, Status.NEEDS_REVIEW, errors=(reason,))
+
+
+def _alarm(runtime: Runtime, child: Child, brief: TaskBrief, reason: str) -> None:
+    runtime.hooks.alarm(child.spec.name, reason, child.chain.trace_id or brief.task_id)
+
+
+def _finished(runtime: Runtime, child: Child, brief: TaskBrief, reply: ModelReply) -> SubAgentResult:
     result, dropped = result_of(
-        brief.task_id, reply.text, spec.output_fields, runtime.limits.tool_output, runtime.digest
+        brief.task_id,
+        reply.text,
+        child.spec.output_fields,
+        runtime.limits.tool_output,
+        runtime.digest,
+        child.shelve,
     )
     for item in dropped:
-        runtime.hooks.pollution(spec.name, brief.task_id, item, "")
+        runtime.hooks.pollution(child.spec.name, brief.task_id, item, "")
     return result
 
 
 async def _answered(
     runtime: Runtime,
-    spec: ChildSpec,
+    child: Child,
     brief: TaskBrief,
     tools: tuple[ToolSpec, ...],
     call: ToolCall,
-    watch: _LoopWatch,
-) -> Message:
+    watch: LoopWatch,
+) -> str:
+    if call.name in brief.forbidden_tools:
+        _alarm(runtime, child, brief, "forbidden_tool")
+        return refusal("forbidden_tool").text
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
-        text = refusal("unknown_tool").text
-    elif watch.repeats(call):
-        text = refusal("loop_detected").text
-    else:
-        text = await call_tool(runtime, spec.name, brief.task_id, tool, call)
-    return Message("tool", text, call_id=call.id)
-
-
-class _LoopWatch:
-    """Counts equal calls (same tool, same arguments) in a row.
-
-    The article stops at three calls of one tool; a child that reads three pages does that rightly, so the
-    arguments count too.
-    """
-
-    def __init__(self) -> None:
-        self._last: ToolCall | None = None
-        self._count = 0
-
-    def repeats(self, call: ToolCall) -> bool:
-        """Count `call`; True from the third equal one in a row on."""
-        last = self._last
-        same = last is not None and last.name == call.name and last.arguments == call.arguments
-        self._count = self._count + 1 if same else 1
-        self._last = call
-        return self._count >= _REPEATS
-
-    @property
-    def stubborn(self) -> bool:
-        """True if the child was refused again and again and repeats itself still."""
-        return self._count >= _REPEATS + _STUBBORN
+        return refusal("unknown_tool").text
+    if watch.repeats(call):
+        return refusal("loop_detected").text
+    for way in child.spec.children:
+        if way.tool.name == call.name:
+            return await way.hand_down(runtime, child, call)
+    return await call_tool(runtime, child.spec.name, brief.task_id, tool, call, child.spec.contract)

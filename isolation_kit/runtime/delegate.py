@@ -1,6 +1,7 @@
 """One delegation from brief to result: down over the bridge, a child's whole life, up over the bridge.
 
-Where the child lives (in this process, or in one of its own) is the launcher's business.
+Where the child lives (in this process, or in one of its own) is the launcher's business. Whatever goes wrong
+is told to the parent as a code of `Reason`; what a child was doing when it went wrong is told to nobody.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from isolation_kit.runtime.child import ChildSpec
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.parts import ParentScope
-from isolation_kit.runtime.result import Status, SubAgentResult
+from isolation_kit.runtime.result import Reason, Status, SubAgentResult
+from isolation_kit.runtime.window import fitted_brief
 from isolation_kit.runtime.wiring import Runtime
 
 __all__ = ["delegate"]
@@ -40,14 +42,22 @@ async def _handed_over(
 ) -> SubAgentResult:
     if problem := spec.contract.problem_with(spec.tools):
         runtime.hooks.refused(spec.name, problem)
-        return SubAgentResult("", Status.REFUSED, errors=("contract_refused",))
+        return SubAgentResult("", Status.REFUSED, errors=(Reason.CONTRACT_REFUSED,))
     try:
-        brief = checked_brief(
-            runtime.parts.write_brief(scope, spec, inputs, runtime.digest), runtime.limits.window
+        written = runtime.parts.write_brief(scope, spec, inputs, runtime.digest)
+        tools = (*spec.tools, *(way.tool for way in spec.children))
+        brief = fitted_brief(
+            checked_brief(written, runtime.limits.window),
+            tools,
+            spec.contract.context_window_size,
+            runtime.count,
         )
     except BriefError as error:
         runtime.hooks.refused(spec.name, str(error))
-        return SubAgentResult("", Status.REFUSED, errors=("brief_refused",))
+        return SubAgentResult("", Status.REFUSED, errors=(Reason.BRIEF_REFUSED,))
+    if problem := scope.chain.problem(spec.name, brief.inputs, runtime.digest):
+        runtime.hooks.alarm(spec.name, problem, scope.chain.trace_id or brief.task_id)
+        return SubAgentResult(brief.task_id, Status.REFUSED, errors=(problem,))
     runtime.hooks.delegation_began(spec.name, brief.task_id, scope.history)
     down = encode_request(TaskRequest(spec.name, brief, runtime.limits.timeout_of(spec.contract)))
     runtime.hooks.context_crossed(spec.name, "down", down)
@@ -55,7 +65,7 @@ async def _handed_over(
         request, dropped = decode_request(down, spec.request_fields, spec.outputs, runtime.digest)
     except (StrictJSONError, BridgeError) as error:
         runtime.hooks.refused(spec.name, str(error))
-        return SubAgentResult(brief.task_id, Status.REFUSED, errors=("request_refused",))
+        return SubAgentResult(brief.task_id, Status.REFUSED, errors=(Reason.REQUEST_REFUSED,))
     _report(runtime, spec.name, brief.task_id, dropped)
     up = await runtime.launch(runtime, scope, spec, request)
     runtime.hooks.context_crossed(spec.name, "up", up)
@@ -66,10 +76,12 @@ def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> Sub
     """The parent's side: only the declared part of what came up."""
     try:
         result, dropped = runtime.parts.read_result(up, spec.result_fields, runtime.digest)
+        if result.task_id != task_id:
+            raise BridgeError("the result names another task; a child answers the task that it was handed")
     except (StrictJSONError, BridgeError) as error:
         line = runtime.parts.error_line(spec.name, "result_refused", error, "")
         write(runtime.hooks, spec.name, logging.ERROR, line)
-        return SubAgentResult(task_id, Status.FAILED, errors=("result_refused",))
+        return SubAgentResult(task_id, Status.FAILED, errors=(Reason.RESULT_REFUSED,))
     _report(runtime, spec.name, task_id, dropped)
     runtime.hooks.result_up(spec.name, result)
     return result

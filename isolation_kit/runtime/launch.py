@@ -25,6 +25,10 @@ async def inline(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request:
     """The bytes of the result. (`scope` is only passed on to the seams: a clean child knows its request.)"""
     brief = request.brief
     child = runtime.parts.new_child(spec)
+    if spec.children:
+        child.chain = scope.chain.to(spec.name, brief.inputs, brief.task_id, runtime.digest)
+    if runtime.artifacts is not None and not scope.chain.links:
+        child.shelve = runtime.artifacts.shelf(scope.user, scope.session)
     context = runtime.parts.child_context(brief, scope)
     headers = runtime.parts.child_headers(brief, scope)
     runtime.hooks.context_born(spec.name, brief, context)

@@ -13,6 +13,7 @@ from typing import Any
 
 from isolation_kit.runtime.bridge import decode_result
 from isolation_kit.runtime.brief import TaskBrief
+from isolation_kit.runtime.chain import Chain
 from isolation_kit.runtime.child import Child, ChildSpec
 from isolation_kit.runtime.context import build_child_context
 from isolation_kit.runtime.fields import AllowList, Dropped
@@ -22,17 +23,24 @@ from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.text import Digest, canonical
 from isolation_kit.runtime.tools import ToolText, filter_tool_result
 
-__all__ = ["CLEAN", "ParentScope", "Parts", "Step", "resolve_subject", "write_brief"]
+__all__ = ["CLEAN", "TASK", "ParentScope", "Parts", "Step", "resolve_subject", "write_brief"]
+
+TASK = "task"  # the privileged tool: what delegates is called so unless declared otherwise
 
 
 @dataclass(slots=True)
 class ParentScope:
-    """What a parent knows in one turn: who asks, in which session, and all that was said. Never a child's."""
+    """What a parent knows in one turn: who asks, in which session, and all that was said. Never a child's.
+
+    A layer between parent and leaf has one of its own: no user, its namespace as session, its memory as
+    history.
+    """
 
     user: str
     session: str
     history: list[Message] = field(default_factory=list)
     metadata: Mapping[str, str] = field(default_factory=dict)
+    chain: Chain = field(default_factory=Chain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +52,19 @@ class Step:
 
 
 def write_brief(scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str], digest: Digest) -> TaskBrief:
-    """A brief from the child's own contract and the task's inputs. The task's id follows from both alone."""
-    asked = canonical([spec.name, inputs]).encode("utf-8", "surrogatepass")
+    """A brief from the child's own contract and the task's inputs.
+
+    The task's id follows from the way to the child and its inputs: the same task is another one on another
+    layer.
+    """
+    asked = canonical([*scope.chain.namespace, spec.name, inputs]).encode("utf-8", "surrogatepass")
+    ways = tuple(way.tool.name for way in spec.children)
     return TaskBrief(
         task_id=f"t_{digest(asked)}",
         goal=spec.goal,
         inputs=inputs,
-        allowed_tools=tuple(tool.name for tool in spec.tools),
-        forbidden_tools=("task",),
+        allowed_tools=(*(tool.name for tool in spec.tools), *ways),
+        forbidden_tools=() if ways else (TASK,),
         acceptance=spec.acceptance,
         output_schema=spec.outputs,
         constraints=spec.constraints,

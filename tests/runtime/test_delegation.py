@@ -76,12 +76,15 @@ def test_scratch_work_and_tool_replies_stay_below(rig: Any, worker: ChildSpec, c
 
 
 def test_a_child_is_offered_its_basic_tools_only(rig: Any, worker: ChildSpec, calls: Use) -> None:
-    """There is no way to spawn, and calling one anyway is refused."""
+    """There is no way to spawn; asking for one anyway gets a reason, and the attempt is told."""
     made = rig({"worker": [calls(tool="task", task="more"), ModelReply("done")]})
     run(made, worker)
     first, second = made.scripts["worker"].requests
     assert [tool.name for tool in first.tools] == ["lookup"]
-    assert second.messages[-1].content == '{"error":"unknown_tool"}'
+    assert second.messages[-1].content == '{"error":"forbidden_tool"}'
+    ((agent, reason, trace_id),) = made.watcher.named("alarm")
+    assert (agent, reason) == ("worker", "forbidden_tool")
+    assert trace_id.startswith("t_")
 
 
 def test_the_round_limit_ends_a_child_without_its_messages(rig: Any, worker: ChildSpec, calls: Use) -> None:
