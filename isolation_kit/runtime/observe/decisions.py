@@ -1,0 +1,59 @@
+"""The decision log: what a parent chose, among which candidates, and why (article 003, section 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from isolation_kit.runtime.hooks import Decision, NoHooks
+from isolation_kit.runtime.observe.lines import Write, read_lines
+from isolation_kit.runtime.observe.names import Names
+from isolation_kit.runtime.observe.spans import Where
+from isolation_kit.runtime.text import canonical
+
+__all__ = ["Decided", "DecisionLog", "read_decisions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A line of the log: who decided what, in which trace."""
+
+    agent: str
+    trace_id: str
+    decision: Decision
+
+
+class DecisionLog(NoHooks):
+    """Writes a line for each decision. Names that no deployment declared are shown as digests."""
+
+    def __init__(self, write: Write, names: Names, where: Callable[[], Where]) -> None:
+        self._write = write
+        self._names = names
+        self._where = where
+
+    def decided(self, agent: str, decision: Decision) -> None:
+        """Write the decision."""
+        shown = self._names.shown
+        line = {
+            "agent": shown(agent),
+            "trace_id": self._where().trace_id,
+            "kind": shown(decision.kind),
+            "chosen": shown(decision.chosen),
+            "candidates": [shown(name) for name in decision.candidates],
+            "reason": shown(decision.reason),
+            "attempt": decision.attempt,
+        }
+        self._write(canonical(line))
+
+
+def read_decisions(path: Path) -> tuple[Decided, ...]:
+    """The decisions of a log."""
+    return tuple(
+        Decided(
+            raw["agent"],
+            raw["trace_id"],
+            Decision(raw["kind"], raw["chosen"], tuple(raw["candidates"]), raw["reason"], raw["attempt"]),
+        )
+        for raw in read_lines(path)
+    )

@@ -1,0 +1,159 @@
+"""The figures of a running system, and the three alarms of article 000, section 4.6.
+
+Labels come from a closed set: agents and tools by declared name, statuses and codes by the runtime's own;
+whatever else turns up counts as `other`. One event loop feeds one object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from isolation_kit.errors import UsageError
+from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.hooks import Decision, NoHooks, Way
+from isolation_kit.runtime.observe.exposition import Counter, Histogram, Peak, exposition
+from isolation_kit.runtime.observe.names import Names
+from isolation_kit.runtime.observe.spans import Span
+from isolation_kit.runtime.result import SubAgentResult
+
+__all__ = ["LIMITS", "Limit", "Metrics", "Reading", "alarms", "readings"]
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 60)
+_TOKENS = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144)
+_PREFIX = "isolation_kit"
+_BRIDGE = "bridge"
+
+
+class Metrics(NoHooks):
+    """Counts what the hooks tell. Durations and tokens come from a tracer that calls `span_ended`."""
+
+    def __init__(self, names: Names) -> None:
+        self._label = names.label
+        self.delegations = _counter("delegations", "Delegations by how they ended.", "agent", "status")
+        self.responses = _counter("task_responses", "Results that came up from children.", "agent")
+        self.polluted = _counter("pollution_detected", "Undeclared fields dropped.", "agent", "source")
+        self.tool_calls = _counter("tool_calls", "Tool calls by outcome.", "agent", "tool", "outcome")
+        self.model_calls = _counter("model_calls", "Model calls by outcome.", "agent", "outcome")
+        self.retries = _counter("retries", "Retries that a parent decided.", "agent")
+        self.stopped = _counter("child_alarms", "Alarms about children by reason.", "agent", "reason")
+        self.memory = Peak(f"{_PREFIX}_child_memory_peak_bytes", "Most resident memory of a child.", "agent")
+        self.turns = _histogram("turn_seconds", "Duration of a parent's turn.", _SECONDS, "agent", "state")
+        self.states = _histogram("state_seconds", "Time in a state of a turn.", _SECONDS, "agent", "state")
+        self.tokens = _histogram("delegation_input_tokens", "Input tokens of a delegation.", _TOKENS, "agent")
+
+    def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
+        """Count a delegation."""
+        self.delegations.add(self._label(agent), self._label(str(result.status)))
+
+    def context_crossed(self, agent: str, way: Way, data: bytes) -> None:
+        """Count a response."""
+        if way == "up":
+            self.responses.add(self._label(agent))
+
+    def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
+        """Count POLLUTION_DETECTED."""
+        self.polluted.add(self._label(agent), self._label(source_tool) if source_tool else _BRIDGE)
+
+    def alarm(self, agent: str, reason: str, trace_id: str) -> None:
+        """Count an alarm about a child."""
+        self.stopped.add(self._label(agent), self._label(reason))
+
+    def decided(self, agent: str, decision: Decision) -> None:
+        """Count a retry."""
+        if decision.kind == "retry":
+            self.retries.add(self._label(agent))
+
+    def memory_peaked(self, agent: str, peak: int) -> None:
+        """Keep the highest peak."""
+        self.memory.raise_to(self._label(agent), value=peak)
+
+    def span_ended(self, span: Span) -> None:
+        """Take durations, outcomes and tokens of a span."""
+        agent, label = self._label(span.agent), self._label
+        if span.kind == "model":
+            self.model_calls.add(agent, label(span.status))
+        elif span.kind == "tool":
+            self.tool_calls.add(agent, label(span.name), label(span.status))
+        elif span.kind == "state":
+            self.states.observe(agent, label(span.name), value=span.seconds)
+        elif span.kind == "turn":
+            self.turns.observe(agent, label(span.status), value=span.seconds)
+        elif span.calls:
+            self.tokens.observe(agent, value=span.tokens)
+
+    def text(self) -> str:
+        """All metrics in the Prometheus text format."""
+        return exposition(
+            (
+                self.delegations,
+                self.responses,
+                self.polluted,
+                self.tool_calls,
+                self.model_calls,
+                self.retries,
+                self.stopped,
+                self.memory,
+                self.turns,
+                self.states,
+                self.tokens,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """An alarm threshold; a reading above `most` is an alarm."""
+
+    name: str
+    most: float
+
+
+LIMITS = (
+    Limit("pollution_rate", 0.001),
+    Limit("child_memory_peak_bytes", 120 * 2**20),
+    Limit("turn_p95_seconds", 2.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What stands at a threshold now. `no data` is not the same as fine."""
+
+    limit: Limit
+    value: float | None
+
+    @property
+    def state(self) -> Literal["fine", "alarm", "no data"]:
+        """How the value compares with its limit."""
+        if self.value is None:
+            return "no data"
+        return "alarm" if self.value > self.limit.most else "fine"
+
+
+def readings(metrics: Metrics, limits: tuple[Limit, ...] = LIMITS) -> tuple[Reading, ...]:
+    """The reading of each limit. The pollution rate is POLLUTION_DETECTED per TaskResponse, 0 or more."""
+    responses, polluted = metrics.responses.total, metrics.polluted.total
+    values = {
+        # Fields dropped before any result came up are an alarm already, not a division by zero.
+        "pollution_rate": polluted / max(responses, 1) if responses or polluted else None,
+        "child_memory_peak_bytes": metrics.memory.highest,
+        "turn_p95_seconds": metrics.turns.quantile(0.95),
+    }
+    unknown = [limit.name for limit in limits if limit.name not in values]
+    if unknown:
+        raise UsageError(f"no such reading: {', '.join(unknown)}; there are {', '.join(values)}")
+    return tuple(Reading(limit, values[limit.name]) for limit in limits)
+
+
+def alarms(metrics: Metrics, limits: tuple[Limit, ...] = LIMITS) -> tuple[Reading, ...]:
+    """The readings above their limits."""
+    return tuple(reading for reading in readings(metrics, limits) if reading.state == "alarm")
+
+
+def _counter(name: str, about: str, *labels: str) -> Counter:
+    return Counter(f"{_PREFIX}_{name}_total", about, *labels)
+
+
+def _histogram(name: str, about: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
+    return Histogram(f"{_PREFIX}_{name}", about, bounds, *labels)

@@ -1,0 +1,72 @@
+"""Which names an observer may show. A model can make up a tool's name, and a key can itself be a secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import get_args
+
+from isolation_kit.runtime.child import ChildSpec
+from isolation_kit.runtime.messages import Role
+from isolation_kit.runtime.result import Reason, Status
+from isolation_kit.runtime.text import Digest
+
+__all__ = ["OTHER", "Names", "names_of"]
+
+OTHER = "other"
+_STATES = ("idle", "parsing", "routing", "executing", "aggregating", "done", "error")
+_ENDINGS = ("ok", "lost", "cancelled", "ended")
+_DECISIONS = ("route", "retry", "fallback")
+_TOOL_CODES = (
+    "bad_arguments",
+    "extract_failed",
+    "forbidden_tool",
+    "not_strict_json",
+    "not_text",
+    "tool_failed",
+    "tool_timeout",
+    "undeclared_type",
+    "unknown_tool",
+)
+_TASK_ID = re.compile(r"t_[0-9a-f]{16}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A closed set of names, and a keyed digest for all others."""
+
+    known: frozenset[str]
+    digest: Digest
+
+    def shown(self, name: str) -> str:
+        """`name` if it is known, else `#` and its digest: still comparable, never readable."""
+        return name if name in self.known else self._masked(name)
+
+    def label(self, name: str) -> str:
+        """`name` if it is known, else `other`: a metric's label must not grow with what others invent."""
+        return name if name in self.known else OTHER
+
+    def task(self, task_id: str) -> str:
+        """A task id if it has the shape that the runtime gives, else its digest."""
+        return task_id if not task_id or _TASK_ID.match(task_id) else self._masked(task_id)
+
+    def _masked(self, text: str) -> str:
+        return f"#{self.digest(text.encode('utf-8', 'surrogatepass'))}"
+
+
+def names_of(
+    specs: Iterable[ChildSpec], digest: Digest, *, parents: Iterable[str] = (), others: Iterable[str] = ()
+) -> Names:
+    """The names that a deployment declares: its children, their tools and inputs, its parents.
+
+    Args:
+        others: what else is written in code and may be shown: names of rules, codes of reasons.
+    """
+    known = {"", *get_args(Role), *parents, *others}
+    known.update(_STATES, _ENDINGS, _DECISIONS, _TOOL_CODES, map(str, Status), map(str, Reason))
+    for spec in specs:
+        known.add(spec.name)
+        known.update(tool.name for tool in spec.tools)
+        known.update(spec.request_fields.names, spec.inputs.get("properties", {}))
+    return Names(frozenset(known), digest)
