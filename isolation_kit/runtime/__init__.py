@@ -16,7 +16,8 @@ from isolation_kit.runtime.parent_rules import Rule, RulesParent, rules_turn
 from isolation_kit.runtime.parent_task import TaskParent, task_tool, task_turn
 from isolation_kit.runtime.parts import CLEAN, ParentScope, Parts
 from isolation_kit.runtime.result import Status, SubAgentResult
-from isolation_kit.runtime.store import MemoryStore, StepKey, StepTakenError, Store
+from isolation_kit.runtime.store import StepKey, StepTakenError, Store, StoreError
+from isolation_kit.runtime.store_memory import MemoryStore
 from isolation_kit.runtime.text import keyed_digest
 from isolation_kit.runtime.wiring import RunLimits, Runtime
 
@@ -45,6 +46,7 @@ __all__ = [
     "StepKey",
     "StepTakenError",
     "Store",
+    "StoreError",
     "SubAgentResult",
     "TaskBrief",
     "TaskParent",
