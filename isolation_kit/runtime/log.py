@@ -28,7 +28,7 @@ def error_line(agent: str, reason: str, error: Exception | None, at_hand: str) -
 
 
 def write(hooks: Hooks, agent: str, level: int, line: str, threshold: int = 0) -> None:
-    """Write a child's log line, and tell the watcher; below `threshold`, the child's log level, do neither."""
+    """Write a child's log line, and tell the watcher; below the child's `threshold`, do neither."""
     if level < threshold:
         return
     logger = logging.getLogger(CHILD_LOGGER)
