@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from isolation_kit.runtime.hooks import Decision, NoHooks
 from isolation_kit.runtime.observe.lines import Write, read_lines
@@ -49,11 +50,10 @@ class DecisionLog(NoHooks):
 
 def read_decisions(path: Path) -> tuple[Decided, ...]:
     """The decisions of a log."""
-    return tuple(
-        Decided(
-            raw["agent"],
-            raw["trace_id"],
-            Decision(raw["kind"], raw["chosen"], tuple(raw["candidates"]), raw["reason"], raw["attempt"]),
-        )
-        for raw in read_lines(path)
-    )
+    return read_lines(path, _read)
+
+
+def _read(raw: dict[str, Any]) -> Decided:
+    candidates = tuple(raw["candidates"])
+    decision = Decision(raw["kind"], raw["chosen"], candidates, raw["reason"], raw["attempt"])
+    return Decided(raw["agent"], raw["trace_id"], decision)

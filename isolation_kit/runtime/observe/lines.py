@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from isolation_kit.errors import StrictJSONError, UsageError
+from isolation_kit.errors import UsageError
 from isolation_kit.strictjson import loads
 
 __all__ = ["LineFile", "Write", "read_lines"]
 
 Write = Callable[[str], None]
+Record = TypeVar("Record")
 
 
 class LineFile:
@@ -53,25 +54,29 @@ class LineFile:
             self._file = -1
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file of JSON lines, without a torn last line.
+def read_lines(path: Path, make: Callable[[dict[str, Any]], Record]) -> tuple[Record, ...]:
+    """What `make` makes of the objects of a file of JSON lines, without a torn last line.
 
     Raises:
-        UsageError: if another line is no JSON object; the message names its number.
+        UsageError: if another line is no such record; the message names its number.
     """
-    lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines[:-1], start=1):
-        try:
-            value = loads(line)
-        except StrictJSONError as error:
-            raise UsageError(
-                f"line {number} of {path.name} is no JSON ({error}); give a file that an observer wrote"
-            ) from None
+    return tuple(
+        _record(line, make, f"line {number} of {path.name}")
+        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1)
+    )
+
+
+def _record(line: bytes, make: Callable[[dict[str, Any]], Record], place: str) -> Record:
+    try:
+        value = loads(line)
         if not isinstance(value, dict):
-            raise UsageError(
-                f"line {number} of {path.name} is no JSON object; give a file that an observer wrote"
-            )
-        yield value
+            raise TypeError(type(value).__name__)
+        return make(value)
+    except (LookupError, TypeError, ValueError) as error:  # StrictJSONError is a ValueError
+        raise UsageError(
+            f"{place} is no record of this log ({type(error).__name__}); give a file that an observer of this "
+            "kind wrote"
+        ) from None
 
 
 def _drop_torn_line(file: int) -> None:

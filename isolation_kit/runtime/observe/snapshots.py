@@ -73,7 +73,7 @@ class Snapshot:
         """JSON values, without what is empty."""
         raw = {name: getattr(self, name) for name in self.__slots__}
         raw["parts"] = [[part.name, part.characters, part.tokens] for part in self.parts]
-        return {name: value for name, value in raw.items() if value}
+        return {name: value for name, value in raw.items() if value or name == "agent"}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Snapshot:
@@ -106,7 +106,7 @@ def overlap(held: Snapshot, born: Snapshot) -> Overlap:
 
 def read_snapshots(path: Path) -> tuple[Snapshot, ...]:
     """The lines of a snapshot log."""
-    return tuple(Snapshot.from_dict(raw) for raw in read_lines(path))
+    return read_lines(path, Snapshot.from_dict)
 
 
 class SnapshotLog(NoHooks):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from isolation_kit.errors import UsageError
 from isolation_kit.runtime.hooks import NoHooks, Way
@@ -54,11 +55,12 @@ class TraceLog:
 
 def read_traces(path: Path) -> tuple[Trace, ...]:
     """The traces of a log; those that were not sampled have no spans, and `cut` counts all."""
-    traces = []
-    for raw in read_lines(path):
-        spans = tuple(Span(**span) for span in raw.get("spans", ()))
-        traces.append(Trace(raw["trace_id"], spans, raw["failed"], raw["count"] - len(spans)))
-    return tuple(traces)
+    return read_lines(path, _read)
+
+
+def _read(raw: dict[str, Any]) -> Trace:
+    spans = tuple(Span(**{"name": "", **span}) for span in raw.get("spans", ()))
+    return Trace(raw["trace_id"], spans, raw["failed"], raw["count"] - len(spans))
 
 
 def _told(span: Span) -> dict[str, object]:
@@ -66,7 +68,7 @@ def _told(span: Span) -> dict[str, object]:
     return {name: round(value, 6) if isinstance(value, float) else value for name, value in told.items()}
 
 
-_ALWAYS = ("kind", "agent", "name", "number", "above", "start", "seconds", "status")
+_ALWAYS = ("kind", "agent", "number", "above", "start", "seconds", "status")
 
 
 @dataclass(slots=True)

@@ -1,0 +1,153 @@
+"""The snapshot log: lengths and keyed digests that tell a leak from a clean context without any text."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolation_kit.runtime import (
+    CLEAN,
+    ChildSpec,
+    Message,
+    ModelReply,
+    ParentScope,
+    Runtime,
+    TaskBrief,
+    delegate,
+)
+from isolation_kit.runtime.observe import (
+    Measure,
+    Names,
+    Part,
+    Snapshot,
+    SnapshotLog,
+    Where,
+    names_of,
+    overlap,
+    read_snapshots,
+)
+from isolation_kit.runtime.observe.terms import terms
+from isolation_kit.runtime.text import canonical, keyed_digest
+from isolation_kit.strictjson import loads
+
+HISTORY = (Message("user", "the quarterly review went badly"), Message("assistant", "查张伟的账单, plan B"))
+LEAKY = replace(CLEAN, child_context=lambda brief, scope: (*scope.history, Message("user", "do it")))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+DIGEST = keyed_digest(b"test")
+
+
+def moments(folder: Path, name: str) -> list[Snapshot]:
+    """The snapshots of one moment."""
+    return [shot for shot in read_snapshots(folder / "snapshots.jsonl") if shot.moment == name]
+
+
+def test_a_life_is_four_moments_and_two_crossings(watched: Any) -> None:
+    """Held, down, born, died, up; one trace and one task throughout."""
+    made = watched({"worker": [ModelReply("42")]})
+    result = made.run(history=HISTORY)
+    shots = read_snapshots(made.folder / "snapshots.jsonl")
+    assert [shot.moment + shot.way for shot in shots] == ["held", "crosseddown", "born", "died", "crossedup"]
+    assert {shot.task_id for shot in shots} == {result.task_id}
+    assert len({shot.trace_id for shot in shots}) == 1
+
+
+def test_birth_tells_the_length_of_each_message_and_field(watched: Any) -> None:
+    """Characters and tokens by role and by field of the brief."""
+    made = watched({"worker": [ModelReply("42")]}, count=len)
+    made.run("find 张伟")
+    (born,) = moments(made.folder, "born")
+    assert Part("brief.inputs.request", 7, 7) in born.parts
+    assert Part("brief.goal", 6, 6) in born.parts
+    assert [part.name for part in born.parts[:2]] == ["message.system", "message.user"]
+
+
+def test_a_leaky_twin_carries_terms_of_the_history(watched: Any) -> None:
+    """At birth and in a later comparison of two lines; the terms are keyed digests."""
+    made = watched({"worker": [ModelReply("42")]}, parts=LEAKY)
+    made.run(history=HISTORY)
+    (born,), (held,) = moments(made.folder, "born"), moments(made.folder, "held")
+    shared = overlap(held, born)
+    assert born.carried == len(shared.terms) >= 8
+    assert {DIGEST(b"quarterly"), DIGEST("张伟".encode())} <= set(shared.terms)
+
+
+def test_a_clean_child_carries_none(watched: Any) -> None:
+    """A term that was handed down as an input is given, though the history has it too."""
+    made = watched({"worker": [ModelReply("42")]})
+    made.run("a review of 张伟", HISTORY)
+    (born,), (held,) = moments(made.folder, "born"), moments(made.folder, "held")
+    shared = overlap(held, born)
+    assert (born.carried, shared.terms) == (0, ())
+    assert shared.compared > 4
+    assert not shared.sampled
+
+
+@given(st.lists(TEXTS, max_size=4), TEXTS.filter(bool))
+def test_no_text_makes_a_clean_child_look_leaky(history: list[str], request: str) -> None:
+    """Whatever the history holds and the task says: escapes, quotes, scripts without spaces."""
+    spec = ChildSpec(
+        "worker", "Do it.", (), {"type": "object", "properties": {"request": {"type": "string"}}}
+    )
+    lines: list[str] = []
+    measure = Measure(len, DIGEST)
+    log = SnapshotLog(lines.append, names_of((spec,), DIGEST), measure, (spec,), Where)
+    brief = CLEAN.write_brief(ParentScope("u", "s"), spec, {"request": request}, DIGEST)
+    log.delegation_began("worker", brief.task_id, [Message("user", text) for text in history])
+    log.context_born("worker", brief, CLEAN.child_context(brief, ParentScope("u", "s")))
+    assert Snapshot.from_dict(loads(lines[-1])).carried == 0
+
+
+@given(st.builds(Snapshot, st.sampled_from(["born", "held"]), TEXTS, TEXTS, TEXTS, carried=st.integers(0, 9)))
+def test_a_line_reads_back(shot: Snapshot) -> None:
+    """What is empty is left out and comes back as empty."""
+    assert Snapshot.from_dict(loads(canonical(shot.to_dict()))) == shot
+
+
+def test_a_large_history_is_sampled_and_says_so(measure: Measure, names: Names, worker: ChildSpec) -> None:
+    """Of 1,000 terms the 256 lowest are logged; birth is compared with all of them."""
+    lines: list[str] = []
+    log = SnapshotLog(lines.append, names, measure, (worker,), Where)
+    words = [f"word{number}" for number in range(1000)]
+    history = [Message("user", " ".join(words))]
+    log.delegation_began("worker", "", history)
+    log.context_born("worker", TaskBrief("", "Do it."), (Message("user", " ".join(words[500:])),))
+    held, born = (Snapshot.from_dict(loads(line)) for line in lines)
+    shared = overlap(held, born)
+    assert (len(held.terms), held.sampled, shared.sampled) == (256, True, True)
+    assert born.carried == 500
+    assert len(shared.terms) > 50
+
+
+def test_another_key_shares_no_digest(measure: Measure) -> None:
+    """Who has not the key can compare nothing."""
+    other = Measure(len, keyed_digest(b"other"))
+    assert not measure.terms("quarterly review") & other.terms("quarterly review")
+
+
+def test_terms_are_words_and_neighbours() -> None:
+    """Words fold case; Chinese gives pairs; an escaped newline is no letter; two letters are no term."""
+    assert set(terms('Review "a\\nplan" 查张伟 of AB-1234')) == {"review", "plan", "查张", "张伟", "1234"}
+
+
+def test_concurrent_children_are_compared_with_their_own_parent(
+    rig: Any, worker: ChildSpec, measure: Measure, names: Names
+) -> None:
+    """Two delegations at once: a child that leaks its own parent's history is seen for both."""
+    lines: list[str] = []
+    made = rig({"worker": [ModelReply("42")]}, parts=LEAKY)
+    log = SnapshotLog(lines.append, names, measure, (worker,), Where)
+    runtime: Runtime = replace(made.runtime, hooks=log)
+
+    async def both() -> None:
+        histories = (["alpha beta"], ["gamma delta epsilon"])
+        scopes = [ParentScope("u", "s", [Message("user", text) for text in texts]) for texts in histories]
+        await asyncio.gather(*(delegate(runtime, scope, worker, {"request": "x"}) for scope in scopes))
+
+    asyncio.run(both())
+    born = [Snapshot.from_dict(loads(line)) for line in lines if '"born"' in line]
+    assert sorted(shot.carried for shot in born) == [2, 3]
