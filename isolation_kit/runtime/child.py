@@ -28,7 +28,7 @@ from isolation_kit.runtime.window import Room
 if TYPE_CHECKING:
     from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["Child", "ChildSpec", "WayDown", "run_child"]
+__all__ = ["Child", "ChildSpec", "WayDown", "offered", "run_child"]
 
 
 class WayDown(Protocol):
@@ -91,7 +91,7 @@ async def run_child(
 ) -> SubAgentResult:
     """Let `child` work on `brief` until it answers, gives up or runs out of rounds."""
     child.memory.extend(context)
-    tools = _offered(child.spec, brief)
+    tools = offered(child.spec, brief)
     model = runtime.model(child.spec.name)
     watch = LoopWatch(child.spec.loops)
     contract = child.spec.contract
@@ -130,7 +130,8 @@ async def run_child(
     return _stopped(runtime, child, brief, Reason.ROUND_LIMIT)
 
 
-def _offered(spec: ChildSpec, brief: TaskBrief) -> tuple[ToolSpec, ...]:
+def offered(spec: ChildSpec, brief: TaskBrief) -> tuple[ToolSpec, ...]:
+    """The tools that a child working on `brief` may call."""
     tier = (*spec.tools, *(way.tool for way in spec.children)) if spec.children else spec.tools
     return tuple(
         tool for tool in tier if tool.name in brief.allowed_tools and tool.name not in brief.forbidden_tools

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from isolation_kit.runtime.bridge import TaskRequest, encode_result
+from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.child import Child, ChildSpec, run_child
 from isolation_kit.runtime.hooks import Ending
 from isolation_kit.runtime.messages import Message
@@ -16,7 +17,7 @@ from isolation_kit.runtime.result import Status, SubAgentResult
 if TYPE_CHECKING:
     from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["Launch", "inline"]
+__all__ = ["Launch", "begun", "inline"]
 
 Launch = Callable[["Runtime", ParentScope, ChildSpec, TaskRequest], Awaitable[bytes]]
 
@@ -24,13 +25,8 @@ Launch = Callable[["Runtime", ParentScope, ChildSpec, TaskRequest], Awaitable[by
 async def inline(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request: TaskRequest) -> bytes:
     """The bytes of the result. (`scope` is only passed on to the seams: a clean child knows its request.)"""
     brief = request.brief
-    child = runtime.parts.new_child(spec)
-    if spec.children:
-        child.chain = scope.chain.to(spec.name, brief.inputs, brief.task_id, runtime.digest)
-    if runtime.artifacts is not None and not scope.chain.links:
-        child.shelve = runtime.artifacts.shelf(scope.user, scope.session)
+    child, headers = begun(runtime, scope, spec, brief)
     context = runtime.parts.child_context(brief, scope)
-    headers = runtime.parts.child_headers(brief, scope)
     runtime.hooks.context_born(spec.name, brief, context)
     ending: Ending = "cancelled"
     try:
@@ -39,6 +35,18 @@ async def inline(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request:
     finally:
         runtime.hooks.context_died(spec.name, ending)
     return encode_result(runtime.parts.pack_result(result, child.memory))
+
+
+def begun(
+    runtime: Runtime, scope: ParentScope, spec: ChildSpec, brief: TaskBrief
+) -> tuple[Child, Mapping[str, str]]:
+    """What the parent holds of a child wherever it lives: its chain, its shelf, its requests' headers."""
+    child = runtime.parts.new_child(spec)
+    if spec.children:
+        child.chain = scope.chain.to(spec.name, brief.inputs, brief.task_id, runtime.digest)
+    if runtime.artifacts is not None and not scope.chain.links:
+        child.shelve = runtime.artifacts.shelf(scope.user, scope.session)
+    return child, runtime.parts.child_headers(brief, scope)
 
 
 async def _timed(

@@ -71,6 +71,11 @@ class Reason(StrEnum):
     OUTPUT_REFUSED = "output_refused"
     TIMEOUT = "timeout"
     KILLED = "killed"
+    MEMORY_LIMIT = "memory_limit"
+    OUTPUT_LIMIT = "output_limit"
+    CHILD_CRASHED = "child_crashed"
+    PIPE_CLOSED = "pipe_closed"
+    BAD_FRAME = "bad_frame"
     RESULT_REFUSED = "result_refused"
 
 

@@ -1,0 +1,203 @@
+"""The parent's side of a child's pipe: answer what the child asks, record on receipt, trust nothing.
+
+A child can say what its messages are, and nothing else of itself: its name, its tools, its headers and its
+limits are the parent's. What it may not say is refused by a `FrameError`, and its process is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+from isolation_kit.errors import KitError
+from isolation_kit.runtime.bridge import TaskRequest
+from isolation_kit.runtime.child import Child, offered
+from isolation_kit.runtime.log import write
+from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from isolation_kit.runtime.process.frames import Frame, FrameError, FrameReader, Kind, packed, values
+from isolation_kit.runtime.process.plain import (
+    call_of,
+    dropped_of,
+    messages_of,
+    named,
+    plain_brief,
+    plain_reply,
+    plain_spec,
+    text_of,
+)
+from isolation_kit.runtime.tools import call_tool, refusal
+from isolation_kit.runtime.wiring import Runtime
+
+__all__ = ["Conversation", "Pipe"]
+
+_READ = 64 * 1024
+_REASON = re.compile(r"[a-z_]{1,40}\Z")
+
+
+class Pipe:
+    """The parent's end of a child's pipe."""
+
+    def __init__(self, end: socket.socket, reader: FrameReader) -> None:
+        self._end = end
+        self._reader = reader
+
+    async def send(self, kind: Kind, value: object) -> None:
+        """Send a frame. To a child that has closed its end nothing is sent: reading tells of that."""
+        with contextlib.suppress(ConnectionError):
+            await asyncio.get_running_loop().sock_sendall(self._end, packed(kind, value))
+
+    async def receive(self) -> Frame | None:
+        """The next frame, or None if the child has closed its end.
+
+        Raises:
+            FrameError: for what is no frame of a child, or too much of it.
+        """
+        while (frame := self._reader.next()) is None:
+            try:
+                data = await asyncio.get_running_loop().sock_recv(self._end, _READ)
+            except ConnectionError:
+                return None
+            if not data:
+                return None
+            self._reader.feed(data)
+        return frame
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One child's conversation with its parent.
+
+    Args:
+        child: what the parent holds of the child; its process holds the rest.
+        headers: of the child's model requests.
+        entry: `module:function` to run instead of the usual child, or "".
+        born: True once the child has begun.
+    """
+
+    runtime: Runtime
+    child: Child
+    request: TaskRequest
+    headers: Mapping[str, str]
+    pipe: Pipe
+    entry: str = ""
+    born: bool = False
+    _rounds: int = 0
+    _error: Exception | None = field(default=None, repr=False)
+
+    async def result(self) -> bytes | None:
+        """Serve the child until it sends the bytes of its result; None if it closes its pipe before.
+
+        Raises:
+            FrameError: with a reason code, if it breaks the protocol or a limit.
+        """
+        await self.pipe.send(Kind.START, self._start())
+        while (frame := await self.pipe.receive()) is not None:
+            if frame.kind is Kind.RESULT:
+                return frame.data
+            await self._take(frame)
+        return None
+
+    def _start(self) -> dict[str, object]:
+        return {
+            "entry": self.entry,
+            "brief": plain_brief(self.request.brief),
+            "spec": plain_spec(self.child.spec),
+            "shelves": self.child.shelve is not None,
+            "count": named(self.runtime.count),
+            "limits": asdict(self.runtime.limits),
+            "log_level": self.child.spec.contract.log_level,
+        }
+
+    async def _take(self, frame: Frame) -> None:
+        raw = values(frame)
+        match frame.kind, raw:
+            case Kind.BORN, _ if not self.born:
+                self.born = True
+                self.runtime.hooks.context_born(self.child.spec.name, self.request.brief, messages_of(raw))
+            case Kind.MODEL, [int(same), new] if 0 <= same <= len(self.child.memory):
+                self.child.memory[same:] = messages_of(new)
+                await self._ask_model()
+            case Kind.HAND_DOWN, _:
+                await self._hand_down(call_of(raw))
+            case Kind.SHELVE, str(text) if self.child.shelve is not None:
+                await self._reply(self.child.shelve(text))
+            case Kind.ALARM, str(reason) if _REASON.match(reason):
+                task_id = self.request.brief.task_id
+                self.runtime.hooks.alarm(self.child.spec.name, reason, self.child.chain.trace_id or task_id)
+            case Kind.TOOL, [str(name), str(query)]:
+                await self._call_tool(name, query)
+            case Kind.POLLUTION, _:
+                dropped = dropped_of(raw)
+                value = dropped.digest.encode("utf-8", "surrogatepass")
+                dropped = replace(dropped, digest=self.runtime.digest(value))
+                self.runtime.hooks.pollution(self.child.spec.name, self.request.brief.task_id, dropped, "")
+            case Kind.LOG, [int(level), line]:
+                self._log(level, text_of(line))
+            case _:
+                raise FrameError("bad_frame")
+
+    @property
+    def _threshold(self) -> int:
+        return self.child.spec.contract.log_threshold
+
+    async def _ask_model(self) -> None:
+        runtime, name = self.runtime, self.child.spec.name
+        self._rounds += 1
+        if self._rounds > runtime.limits.rounds:
+            raise FrameError("round_limit")
+        request = ModelRequest(name, tuple(self.child.memory), self._offered(), self.headers)
+        runtime.hooks.request_built(request)
+        if self._threshold <= logging.INFO:
+            line = runtime.parts.request_line(request, runtime.digest)
+            write(runtime.hooks, name, logging.INFO, line)
+        reply: ModelReply | None = None
+        try:
+            reply = await runtime.model(name).reply(request)
+            answer = plain_reply(reply)
+        except KitError:
+            raise
+        except Exception as error:  # a model client is foreign code: its text must not go down
+            self._error = error
+            await self._reply(None)
+        else:
+            self.child.memory.append(Message("assistant", reply.text, reply.calls))
+            await self._reply(answer)
+        runtime.hooks.model_replied(name, reply)
+
+    async def _call_tool(self, name: str, query: str) -> None:
+        tool = next((tool for tool in self._offered() if tool.name == name), None)
+        if tool is None:
+            text = refusal("unknown_tool").text
+        else:
+            call = ToolCall("", name, {tool.parameter: query})
+            spec, task_id = self.child.spec, self.request.brief.task_id
+            text = await call_tool(self.runtime, spec.name, task_id, tool, call, spec.contract)
+        await self._reply(text)
+
+    async def _hand_down(self, call: ToolCall) -> None:
+        way = next((way for way in self.child.spec.children if way.tool.name == call.name), None)
+        if way is None or way.tool not in self._offered():
+            raise FrameError("bad_frame")
+        await self._reply(await way.hand_down(self.runtime, self.child, call))
+
+    async def _reply(self, value: object) -> None:
+        await self.pipe.send(Kind.REPLY, value)
+
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        return offered(self.child.spec, self.request.brief)
+
+    def _log(self, level: int, line: str) -> None:
+        """Write what the child says of itself: a reason code as it is, any other text as size and digest."""
+        runtime, name = self.runtime, self.child.spec.name
+        if level == 0 and _REASON.match(line):
+            text = runtime.parts.error_line(name, line, self._error, "")
+            write(runtime.hooks, name, logging.ERROR, text, self._threshold)
+            return
+        digest = runtime.digest(line.encode("utf-8", "surrogatepass"))
+        text = f"log agent={name} characters={len(line)} digest={digest}"
+        write(runtime.hooks, name, min(max(level, logging.DEBUG), logging.CRITICAL), text, self._threshold)

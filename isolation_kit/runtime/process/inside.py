@@ -1,0 +1,227 @@
+"""The life of a child in a process of its own, as the child sees it.
+
+It holds its brief, its messages and one pipe. Models and tools are at the other end: what it asks for
+is sent, and the parent, which has the credentials, the script and the recorder, answers. The key of
+digests stays there too, so the parent writes the log: the child only says the code of what happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pkgutil
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from isolation_kit.runtime.bridge import encode_result
+from isolation_kit.runtime.brief import TaskBrief
+from isolation_kit.runtime.child import Child, run_child
+from isolation_kit.runtime.context import build_child_context
+from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.hooks import NoHooks
+from isolation_kit.runtime.log import CHILD_LOGGER
+from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from isolation_kit.runtime.parts import CLEAN
+from isolation_kit.runtime.process.frames import (
+    HEADER_BYTES,
+    Frame,
+    FrameError,
+    Kind,
+    announced,
+    packed,
+    values,
+)
+from isolation_kit.runtime.process.plain import brief_of, plain_call, plain_messages, reply_of, spec_of
+from isolation_kit.runtime.result import Status, SubAgentResult
+from isolation_kit.runtime.text import Digest
+from isolation_kit.runtime.tools import ToolText
+from isolation_kit.runtime.wiring import RunLimits, Runtime
+
+__all__ = ["CRASHED", "OUT_OF_MEMORY", "ChildLink", "Entry", "ModelFailed", "live", "ran_out_of_memory"]
+
+CRASHED = 70
+OUT_OF_MEMORY = 71
+
+
+class ModelFailed(Exception):
+    """The parent could not get an answer of the model; why is not for a child to know."""
+
+
+@dataclass(slots=True)
+class ChildLink:
+    """A child's one way out: its models and tools, over the pipe.
+
+    Args:
+        pipe: the socket itself; there is no reason to touch it.
+    """
+
+    pipe: socket.socket
+    _sent: tuple[Message, ...] = field(default=(), repr=False)
+
+    def model(self, messages: tuple[Message, ...]) -> ModelReply:
+        """Ask this child's model.
+
+        Raises:
+            ModelFailed: if it does not answer.
+        """
+        same = 0
+        for old, new in zip(self._sent, messages, strict=False):
+            if old is not new:
+                break
+            same += 1
+        self._sent = messages
+        # What the last request held already is not sent again: the parent has it.
+        raw = self.ask(Kind.MODEL, [same, plain_messages(messages[same:])])
+        if raw is None:
+            raise ModelFailed
+        return reply_of(raw)
+
+    def tool(self, name: str, query: str) -> str:
+        """Call one of this child's tools; the reply holds declared fields only."""
+        return str(self.ask(Kind.TOOL, [name, query]))
+
+    def ask(self, kind: Kind, value: Any) -> Any:
+        """Send a frame and return the value of the reply."""
+        self.send(kind, value)
+        return self.receive(Kind.REPLY)
+
+    def send(self, kind: Kind, value: Any) -> None:
+        """Send a frame."""
+        self.pipe.sendall(packed(kind, value))
+
+    def receive(self, kind: Kind) -> Any:
+        """The value of the next frame, which must be of `kind`."""
+        got, length = announced(self._exactly(HEADER_BYTES))
+        if got is not kind:
+            raise FrameError("bad_frame")
+        return values(Frame(got, bytes(self._exactly(length))))
+
+    def _exactly(self, size: int) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            part = self.pipe.recv(size - len(data))
+            if not part:  # the parent is gone
+                os._exit(CRASHED)
+            data += part
+        return data
+
+
+Entry = Callable[[TaskBrief, ChildLink], Mapping[str, Any]]
+
+
+def live(pipe: socket.socket) -> None:
+    """Read the task, do it, send the result."""
+    link = ChildLink(pipe)
+    start = link.receive(Kind.START)
+    brief = brief_of(start["brief"])
+    logging.getLogger(CHILD_LOGGER).disabled = True
+    logging.basicConfig(level=start["log_level"], handlers=[_Forwarding(link)])
+    if start["entry"]:
+        entry: Entry = pkgutil.resolve_name(start["entry"])
+        link.send(Kind.BORN, [])
+        result = SubAgentResult(brief.task_id, Status.SUCCEEDED, entry(brief, link))
+    else:
+        result = asyncio.run(_run(link, start, brief))
+    link.send(Kind.RESULT, encode_result(result.to_dict()))
+
+
+def ran_out_of_memory(status: int) -> bool:
+    """True if a child with this wait status ended itself for want of memory."""
+    return os.WIFEXITED(status) and os.WEXITSTATUS(status) == OUT_OF_MEMORY
+
+
+async def _run(link: ChildLink, start: Mapping[str, Any], brief: TaskBrief) -> SubAgentResult:
+    runtime = Runtime(
+        model=lambda agent: _RemoteModel(link),
+        tool=lambda name, agent: partial(_remote_tool, link, name),
+        digest=_itself,
+        hooks=_Telling(link),
+        parts=replace(
+            CLEAN, request_line=_unwritten, filter_tool_result=_filtered_already, error_line=_code_only
+        ),
+        limits=RunLimits(**start["limits"]),
+        count=pkgutil.resolve_name(start["count"]),
+    )
+    child = Child(spec_of(start["spec"], partial(_RemoteWay, link)))
+    if start["shelves"]:
+        child.shelve = partial(_remote_shelf, link)
+    context = build_child_context(brief)
+    link.send(Kind.BORN, plain_messages(context))
+    return await run_child(runtime, child, brief, context, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoteModel:
+    link: ChildLink
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        # It blocks, as this process has nothing else to do; its parent keeps the time.
+        return self.link.model(request.messages)
+
+
+async def _remote_tool(link: ChildLink, name: str, query: str) -> str:
+    return link.tool(name, query)
+
+
+def _remote_shelf(link: ChildLink, text: str) -> str:
+    return str(link.ask(Kind.SHELVE, text))
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoteWay:
+    """A way to a child of this child: the parent knows it, and starts it beside this one."""
+
+    link: ChildLink
+    tool: ToolSpec
+
+    async def hand_down(self, runtime: Runtime, layer: Child, call: ToolCall) -> str:
+        return str(self.link.ask(Kind.HAND_DOWN, plain_call(call)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling(NoHooks):
+    """Tells the parent what only the child knows; the rest the parent sees on receipt."""
+
+    link: ChildLink
+
+    def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
+        self.link.send(Kind.POLLUTION, [dropped.path, dropped.kind, dropped.length, dropped.digest])
+
+    def alarm(self, agent: str, reason: str, trace_id: str) -> None:
+        self.link.send(Kind.ALARM, reason)
+
+    def log_line(self, agent: str, line: str) -> None:
+        if line:
+            self.link.send(Kind.LOG, [0, line])
+
+
+class _Forwarding(logging.Handler):
+    """Sends what code in the child logs to the parent, which writes its size and digest."""
+
+    def __init__(self, link: ChildLink) -> None:
+        super().__init__()
+        self._link = link
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._link.send(Kind.LOG, [record.levelno, record.getMessage()])
+
+
+def _itself(data: bytes) -> str:
+    """In place of a digest the value: the parent makes the digest, for only it has the key."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _unwritten(request: ModelRequest, digest: Digest) -> str:
+    return ""
+
+
+def _filtered_already(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> ToolText:
+    return ToolText(raw)
+
+
+def _code_only(agent: str, reason: str, error: Exception | None, at_hand: str) -> str:
+    return reason

@@ -1,0 +1,114 @@
+"""The few things that only the kernel can do for isolation: who dies with whom, and who may look at whom."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+from functools import cache
+from pathlib import Path
+
+from isolation_kit.errors import KitError
+
+__all__ = ["adopt_orphans", "children_of", "die_with_parent", "limit", "memory_of", "unreadable"]
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_CHILD_SUBREAPER = 36
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_MIB = 1024 * 1024
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the thread that forked it is gone."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant that loses its own, whatever session it has fled to."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def unreadable() -> None:
+    """Write no core, and let no process of the same user read this memory; forked children inherit both."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def limit(memory_mib: int, file_bytes: int) -> None:
+    """Set what this process may still take.
+
+    Args:
+        memory_mib: MiB of address space beyond those already mapped: an allocation above it fails at once.
+        file_bytes: the longest file that it may write.
+    """
+    mapped = int(_read("/proc/self/statm").split()[0]) * _PAGE
+    most = mapped + memory_mib * _MIB
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+
+def memory_of(pid: int, inherited: int = 0) -> int:
+    """Bytes that a process and its descendants hold in memory and share with no file; 0 if it is gone.
+
+    Args:
+        inherited: bytes not to count in each of them, being shared with the process that forked it.
+    """
+    try:
+        _, resident, shared, *_ = map(int, _read(f"/proc/{pid}/statm").split())
+    except OSError:
+        return 0
+    own = max(0, (resident - shared) * _PAGE - inherited)
+    return own + sum(memory_of(child, inherited) for child in children_of(pid))
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes whose parent is `pid`, also those that have ended and wait to be reaped."""
+    if not _lists_children():
+        return _children_by_scan(pid)
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+        return [
+            int(child) for thread in threads for child in _read(f"/proc/{pid}/task/{thread}/children").split()
+        ]
+    except OSError:
+        return []
+
+
+@cache
+def _lists_children() -> bool:
+    return Path("/proc/thread-self/children").exists()
+
+
+def _children_by_scan(pid: int) -> list[int]:
+    """Slower, for kernels without CONFIG_PROC_CHILDREN."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                # The name of a command may hold blanks and brackets; the fields follow its last bracket.
+                parent = int(_read(f"/proc/{name}/stat").rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if parent == pid:
+                found.append(int(name))
+    return found
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc().prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+        raise KitError(
+            f"prctl({option}) failed with error {ctypes.get_errno()}; the level `process` needs Linux "
+            "5.4 or later: use the level `inline` here"
+        )
