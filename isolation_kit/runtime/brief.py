@@ -61,11 +61,14 @@ def is_identifier_field(name: str) -> bool:
 def checked_brief(brief: TaskBrief, window: int) -> TaskBrief:
     """`brief` with its free texts cut at `window` characters each, so that none spills into another field.
 
+    The window in tokens, of the whole context, is the contract's: see `window.fitted_brief`.
+
     Raises:
-        BriefError: for a malformed or too long identifier, text that is no UTF-8, an empty goal, or a tool
-            that is both allowed and forbidden.
+        BriefError: for a malformed or too long identifier, a field of the wrong type, text that is no UTF-8,
+            an empty goal, or a tool that is both allowed and forbidden.
     """
     _check_identifier("task_id", brief.task_id)
+    _check_shapes(brief)
     if not brief.goal:
         raise BriefError("the brief has no goal; say in one sentence what the child is to deliver")
     both = set(brief.allowed_tools) & set(brief.forbidden_tools)
@@ -75,9 +78,27 @@ def checked_brief(brief: TaskBrief, window: int) -> TaskBrief:
         brief,
         goal=_free_text("goal", brief.goal, window),
         inputs={name: _input(name, value, window) for name, value in brief.inputs.items()},
+        acceptance=tuple(_free_text("acceptance", text, window) for text in brief.acceptance),
         constraints=tuple(_free_text("constraints", text, window) for text in brief.constraints),
         global_context=_free_text("global_context", brief.global_context, window),
     )
+
+
+def _check_shapes(brief: TaskBrief) -> None:
+    for name in ("allowed_tools", "forbidden_tools", "acceptance", "constraints"):
+        if not isinstance(getattr(brief, name), tuple):
+            raise BriefError(f"{name} is no tuple; give a tuple of texts, for example ('lookup',)")
+    for tool in (*brief.allowed_tools, *brief.forbidden_tools):
+        _check_identifier("allowed_tools or forbidden_tools", tool)
+    if not isinstance(brief.inputs, Mapping):
+        raise BriefError(
+            "inputs is no mapping; give texts by name, for example {'request': 'list the bills'}"
+        )
+    for name in brief.inputs:
+        if not isinstance(name, str) or not 0 < len(name) <= 64 or not encodable(name):
+            raise BriefError(
+                "inputs has a malformed name; allowed are 1 to 64 characters, for example 'request'"
+            )
 
 
 def _input(name: str, value: str, window: int) -> str:

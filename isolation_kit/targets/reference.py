@@ -26,6 +26,7 @@ from isolation_kit.runtime import (
 )
 from isolation_kit.runtime.bridge import brief_schema
 from isolation_kit.runtime.contract import Contract, declared_fields
+from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.result import ANSWER, envelope
 from isolation_kit.stage import Stage
 from isolation_kit.target import Agent, Tool, Turn, Via, target
@@ -93,8 +94,8 @@ _ANSWER_ONLY = ("The result answers the goal and nothing else.",)
 
 
 def _contract(*tools: ToolSpec) -> Contract:
-    """INFO instead of the usual ERROR, so that the log channel has something to show."""
-    return Contract(64_000, declared_fields(tools), 3_000, 128, "INFO")
+    """Room for a whole reply of a tool in any script; INFO, so that the log channel has something to show."""
+    return Contract(200_000, declared_fields(tools), 3_000, 128, "INFO")
 
 
 WORKER = ChildSpec(
@@ -154,11 +155,14 @@ def _child(spec: ChildSpec) -> Agent:
     )
 
 
-def make_reference_task(new_parts: NewParts, name: str) -> Factory:
-    """The target of article 001, a parent model that calls `task`, with the seams that `new_parts` makes."""
+def make_reference_task(new_parts: NewParts, name: str, launch: Launch = inline) -> Factory:
+    """The target of article 001, a parent model that calls `task`, with the seams that `new_parts` makes.
+
+    `launch` says where its children live.
+    """
 
     async def reference(stage: Stage) -> AsyncIterator[Say]:
-        system = System(stage, "parent", new_parts())
+        system = System(stage, "parent", new_parts(), launch)
         description = stage.text("parent.tool.description", "Hand a task to a worker with a fresh context.")
         parent = TaskParent(
             name="parent",
@@ -183,11 +187,14 @@ def make_reference_task(new_parts: NewParts, name: str) -> Factory:
     return target(root="parent", agents=agents, taps=("child.context", "result", "store"))(reference)
 
 
-def make_reference_rules(new_parts: NewParts, name: str) -> Factory:
-    """The target of article 000, a parent that routes by rules, with the seams that `new_parts` makes."""
+def make_reference_rules(new_parts: NewParts, name: str, launch: Launch = inline) -> Factory:
+    """The target of article 000, a parent that routes by rules, with the seams that `new_parts` makes.
+
+    `launch` says where its children live.
+    """
 
     async def reference(stage: Stage) -> AsyncIterator[Say]:
-        system = System(stage, "parent", new_parts())
+        system = System(stage, "parent", new_parts(), launch)
         children = {spec.name: spec for spec in (BILL_QUERY, PDF_EXPORT)}
         parent = RulesParent("parent", RULES, children, system.store)
 

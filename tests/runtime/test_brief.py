@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from isolation_kit.runtime import BriefError, TaskBrief, build_child_context
 from isolation_kit.runtime.brief import checked_brief, is_identifier_field
-from isolation_kit.runtime.text import cut
+from isolation_kit.runtime.text import canonical, cut
 
 readable = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 
@@ -45,6 +45,39 @@ def test_no_text_spills_into_another_field(goal: str, request: str, constants: s
     assert terms.get("global_context", "") == cut(constants, window)
     assert json.loads(user.content) == {"request": cut(request, window)}
     assert (system.content + user.content).encode()
+
+
+@given(readable, readable, st.integers(0, 100))
+def test_a_retry_sends_the_cut_brief(request: str, rule: str, window: int) -> None:
+    """A checked brief checks as itself, down to a window that only the mark fills."""
+    checked = checked_brief(brief(inputs={"request": request}, constraints=(rule,)), window)
+    assert checked_brief(checked, window) == checked
+
+
+anything = st.recursive(
+    st.none() | st.integers() | st.text(max_size=9) | st.binary(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(tuple) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            "task_id goal inputs allowed_tools forbidden_tools acceptance constraints global_context".split()
+        ),
+        anything,
+    )
+)
+def test_a_malformed_brief_is_refused_or_can_be_sent(changes: dict[str, object]) -> None:
+    """Whatever stands in it: the kit's own error, or bytes that can cross."""
+    try:
+        checked = checked_brief(brief(**changes), 100)
+    except BriefError:
+        return
+    assert canonical(checked.to_dict()).encode()
 
 
 @pytest.mark.parametrize(
