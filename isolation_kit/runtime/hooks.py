@@ -16,7 +16,7 @@ __all__ = ["Decision", "DecisionKind", "Ending", "Hooks", "NoHooks", "Several", 
 
 Way = Literal["down", "up"]
 Ending = Literal["ended", "cancelled"]
-DecisionKind = Literal["route", "retry", "fallback"]
+DecisionKind = Literal["route", "retry", "give_up", "fallback"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Decision:
         candidates: all that could have been taken, in their order of precedence.
         reason: a code or the name of the rule that decided, for example `cue` or `model_failed`.
         attempt: 1 for the first try of a task.
+        error_class: the class of the error that was decided on, for example `transient`.
+        wait: seconds until the next attempt.
     """
 
     kind: DecisionKind
@@ -35,6 +37,8 @@ class Decision:
     candidates: tuple[str, ...]
     reason: str
     attempt: int = 1
+    error_class: str = ""
+    wait: float = 0
 
 
 class Hooks(Protocol):

@@ -3,112 +3,66 @@
 All of the user's text that no rule captures is ignored: it reaches neither a child nor the store. A follow-up
 that repeats no reference (查张伟的账单, 查李娜的账单, 张伟的账单最便宜吗) is resolved to the earlier step
 about the same person, and hands that step's inputs down anew.
+
+A turn whose steps could not be stored ends in an error and acknowledges nothing: an answer that the store
+does not know cannot be asked about later.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Mapping
+import logging
+from collections.abc import Awaitable, Hashable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
-from isolation_kit.errors import KitError
+from isolation_kit.errors import IsolationKitError, KitError
+from isolation_kit.runtime.attempts import attempted
 from isolation_kit.runtime.child import ChildSpec
-from isolation_kit.runtime.delegate import delegate
+from isolation_kit.runtime.failures import Language, failure_of, told
+from isolation_kit.runtime.hooks import Decision
+from isolation_kit.runtime.log import write
+from isolation_kit.runtime.machine import Machine, State
 from isolation_kit.runtime.messages import Message
 from isolation_kit.runtime.parts import ParentScope, Step
 from isolation_kit.runtime.result import Status, SubAgentResult
+from isolation_kit.runtime.routing import Routed, Rule, RuleError, checked_rules, parse
 from isolation_kit.runtime.store import Store
 from isolation_kit.runtime.text import canonical
 from isolation_kit.runtime.wiring import Runtime
 
 __all__ = [
+    "AMBIGUOUS",
+    "NOT_STORED",
     "NOT_UNDERSTOOD",
     "TOO_MUCH",
-    "Machine",
     "Routed",
     "Rule",
     "RulesParent",
-    "State",
     "parse",
     "rules_turn",
 ]
 
 NOT_UNDERSTOOD = "没有适用的规则：请写明要查询的账单编号。"
 TOO_MUCH = "一次的任务太多：请分几次提出。"
+AMBIGUOUS = "适用的规则不唯一：请换一种说法。"
+NOT_STORED = "结果未能保存，本次请求没有完成，请稍后再试。"
 _NO_STEP = "没有找到此前的查询：请写明账单编号。"
 
-
-class State(StrEnum):
-    """Where a turn stands."""
-
-    IDLE = "idle"
-    PARSING = "parsing"
-    ROUTING = "routing"
-    EXECUTING = "executing"
-    AGGREGATING = "aggregating"
-    DONE = "done"
-    ERROR = "error"
-    TIMEOUT = "timeout"
+T = TypeVar("T")
 
 
-_NEXT: Mapping[State, frozenset[State]] = {
-    State.IDLE: frozenset({State.PARSING}),
-    State.PARSING: frozenset({State.ROUTING, State.ERROR}),
-    State.ROUTING: frozenset({State.EXECUTING, State.ERROR}),
-    State.EXECUTING: frozenset({State.AGGREGATING, State.ERROR, State.TIMEOUT}),
-    State.AGGREGATING: frozenset({State.DONE}),
-    State.DONE: frozenset(),
-    State.ERROR: frozenset(),
-    State.TIMEOUT: frozenset(),
-}
-
-
-class Machine:
-    """The states of one turn; a step that the table does not list is a fault of the runtime."""
-
-    def __init__(self) -> None:
-        self.state = State.IDLE
-
-    def to(self, state: State) -> None:
-        """Move on.
-
-        Raises:
-            KitError: for a transition that does not exist.
-        """
-        if state not in _NEXT[self.state]:
-            raise KitError(f"the parent's state machine has no way from {self.state} to {state}")
-        self.state = state
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A routing rule. `owner` signed it off. `cue` is a literal that its pattern cannot match without.
-
-    The pattern's groups: `subject` (whom it is about), `text` (free text for the child) or `id` (an
-    identifier, refused if malformed). `question` makes it a follow-up, which needs an earlier step instead.
-    """
-
-    name: str
-    owner: str
-    child: str
-    pattern: re.Pattern[str]
-    cue: str
-    question: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Routed:
-    """One task that a rule found in the user's text."""
-
-    rule: Rule
-    subject: str
-    inputs: Mapping[str, str]
+class _StoreFailed(IsolationKitError):
+    """The store raised; what it said stays where it was caught."""
 
 
 @dataclass(slots=True)
 class RulesParent:
-    """A parent without a model: its rules in order of precedence, its children, the session store."""
+    """A parent without a model: its rules, its children, the session store.
+
+    Raises:
+        RuleError: for rules that nobody can follow or answer for.
+    """
 
     name: str
     rules: tuple[Rule, ...]
@@ -116,50 +70,61 @@ class RulesParent:
     store: Store
     responses: dict[Hashable, SubAgentResult] = field(default_factory=dict)
 
-
-def parse(text: str, rules: tuple[Rule, ...]) -> tuple[Routed, ...]:
-    """The tasks in `text` in order of appearance; where two rules meet, the earlier rule has precedence."""
-    found: list[tuple[int, int, Routed]] = []
-    for rule in rules:
-        if rule.cue not in text:
-            continue
-        for match in rule.pattern.finditer(text):
-            if all(match.end() <= start or end <= match.start() for start, end, _ in found):
-                found.append((match.start(), match.end(), _routed(rule, match)))
-    return tuple(routed for _, _, routed in sorted(found, key=lambda item: item[0]))
-
-
-def _routed(rule: Rule, match: re.Match[str]) -> Routed:
-    groups = match.groupdict()
-    inputs: dict[str, str] = {}
-    if groups.get("text") is not None:
-        inputs["request"] = groups["text"]
-    if groups.get("id") is not None:
-        inputs["bill_id"] = groups["id"]
-    return Routed(rule, (groups.get("subject") or "").strip(), inputs)
+    def __post_init__(self) -> None:
+        self.rules = checked_rules(self.rules, self.children)
 
 
 async def rules_turn(runtime: Runtime, parent: RulesParent, scope: ParentScope, text: str) -> str:
     """Answer one user turn: parse, route, execute, aggregate."""
-    machine = Machine()
-    machine.to(State.PARSING)
     scope.history.append(Message("user", text))
-    tasks = parse(text, parent.rules)
-    if not tasks or len(tasks) > runtime.limits.rounds:
-        machine.to(State.ERROR)
-        return TOO_MUCH if tasks else NOT_UNDERSTOOD
-    machine.to(State.ROUTING)
-    machine.to(State.EXECUTING)
-    results = [await _carried_out(runtime, parent, scope, task) for task in tasks]
-    if results and all(result is not None and result.status is Status.TIMEOUT for result in results):
-        machine.to(State.TIMEOUT)
-    else:
-        machine.to(State.AGGREGATING)
-        machine.to(State.DONE)
-    lines = [_line(task, result) for task, result in zip(tasks, results, strict=True)]
-    answer = "\n".join(lines)
+    with Machine(runtime.clock, partial(runtime.hooks.state_entered, parent.name)) as machine:
+        try:
+            answer = await _answer(runtime, parent, scope, machine, text)
+        except _StoreFailed:
+            machine.to(State.ERROR)
+            answer = NOT_STORED
     scope.history.append(Message("assistant", answer))
     return answer
+
+
+async def _answer(
+    runtime: Runtime, parent: RulesParent, scope: ParentScope, machine: Machine, text: str
+) -> str:
+    try:
+        tasks = parse(text, parent.rules)
+    except RuleError:
+        return _refused(runtime, parent, machine, "ambiguous", AMBIGUOUS)
+    machine.to(State.ROUTING)
+    if not tasks:
+        return _refused(runtime, parent, machine, "no_rule", NOT_UNDERSTOOD)
+    if len(tasks) > runtime.limits.rounds:
+        return _refused(runtime, parent, machine, "too_many", TOO_MUCH)
+    for task in tasks:
+        _decide(runtime, parent, task.rule.child, task.rule.name)
+    machine.to(State.EXECUTING)
+    results = [await _carried_out(runtime, parent, scope, task) for task in tasks]
+    end = _end(results)
+    machine.to(*((State.AGGREGATING, State.DONE) if end is State.DONE else (end,)))
+    return "\n".join(_line(task, result) for task, result in zip(tasks, results, strict=True))
+
+
+def _refused(runtime: Runtime, parent: RulesParent, machine: Machine, reason: str, text: str) -> str:
+    _decide(runtime, parent, "", reason)
+    machine.to(State.ERROR)
+    return text
+
+
+def _decide(runtime: Runtime, parent: RulesParent, child: str, reason: str) -> None:
+    candidates = tuple(dict.fromkeys(rule.child for rule in parent.rules))
+    runtime.hooks.decided(parent.name, Decision("route", child, candidates, reason))
+
+
+def _end(results: list[SubAgentResult | None]) -> State:
+    """How a turn ends: one task that did not fail is worth an answer."""
+    failed = [result.status for result in results if result is not None and failure_of(result) is not None]
+    if len(failed) < len(results):
+        return State.DONE
+    return State.TIMEOUT if all(status is Status.TIMEOUT for status in failed) else State.ERROR
 
 
 async def _carried_out(
@@ -172,18 +137,34 @@ async def _carried_out(
     key = runtime.parts.response_key(scope, task.rule.name, task.subject, inputs)
     if key is not None and key in parent.responses:
         return parent.responses[key]
-    result = await delegate(runtime, scope, parent.children[task.rule.child], inputs)
-    if key is not None:
-        parent.responses[key] = result
-    if not task.rule.question and result.status is Status.SUCCEEDED:
+    result = await attempted(runtime, parent.name, scope, parent.children[task.rule.child], inputs)
+    if not task.rule.question and failure_of(result) is None:
         step = {
             "rule": task.rule.name,
             "subject": task.subject,
             "inputs": inputs,
             "outputs": result.key_outputs,
         }
-        await parent.store.append(scope.user, scope.session, step)
+        await _kept(runtime, parent, parent.store.append(scope.user, scope.session, step))
+    if key is not None:
+        parent.responses[key] = result
     return result
+
+
+async def _kept(runtime: Runtime, parent: RulesParent, operation: Awaitable[T]) -> T:
+    """What the store says.
+
+    Raises:
+        _StoreFailed: whatever the store raised; its words may hold a statement, a path or a value.
+    """
+    try:
+        return await operation
+    except KitError:
+        raise
+    except Exception as error:  # a store is foreign code
+        line = runtime.parts.error_line(parent.name, "store_failed", error, "")
+        write(runtime.hooks, parent.name, logging.ERROR, line)
+    raise _StoreFailed("the session store failed; the log has the reason's code")
 
 
 async def _inputs(
@@ -191,7 +172,7 @@ async def _inputs(
 ) -> Mapping[str, str] | None:
     if not task.rule.question:
         return {"person": task.subject, **task.inputs}
-    stored = await parent.store.steps(scope.user, scope.session)
+    stored = await _kept(runtime, parent, parent.store.steps(scope.user, scope.session))
     steps = tuple(Step(raw["subject"], raw["inputs"]) for raw in stored if "subject" in raw)
     subject = _known(task.subject, steps)
     step = runtime.parts.resolve_subject(steps, subject)
@@ -212,7 +193,8 @@ def _line(task: Routed, result: SubAgentResult | None) -> str:
     who = f"{task.subject}: " if task.subject else ""
     if result is None:
         return who + _NO_STEP
-    if result.status is not Status.SUCCEEDED:
-        return f"{who}{result.status} ({', '.join(result.errors)})"
+    failure = failure_of(result)
+    if failure is not None:
+        return who + told(failure, Language.CHINESE)
     answer = result.key_outputs.get("answer")
     return who + (answer if isinstance(answer, str) else canonical(result.key_outputs))

@@ -1,25 +1,34 @@
 """The parent of article 001: a model that plans, calls basic tools, and delegates by calling a `task` tool.
 
-Its context holds the conversation and its children's results; nothing else of a child ever enters it.
+Its context holds the conversation, the newest results whole, and a line for each earlier one (`planning`);
+nothing else of a child ever enters it.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from isolation_kit.errors import KitError
+from isolation_kit.runtime.attempts import attempted
 from isolation_kit.runtime.child import ChildSpec
-from isolation_kit.runtime.delegate import delegate
-from isolation_kit.runtime.messages import Message, ModelRequest, ToolCall, ToolSpec
+from isolation_kit.runtime.context import task_inputs
+from isolation_kit.runtime.hooks import Decision
+from isolation_kit.runtime.log import write
+from isolation_kit.runtime.machine import Machine, State
+from isolation_kit.runtime.messages import Message, Model, ModelReply, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.parts import ParentScope
-from isolation_kit.runtime.result import SubAgentResult
+from isolation_kit.runtime.planning import Subtask, done_line
 from isolation_kit.runtime.text import canonical
 from isolation_kit.runtime.tools import call_tool, refusal
 from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["ROUND_LIMIT_REPLY", "TaskParent", "task_tool", "task_turn"]
+__all__ = ["MODEL_FAILED_REPLY", "ROUND_LIMIT_REPLY", "TaskParent", "task_tool", "task_turn"]
 
 ROUND_LIMIT_REPLY = "I could not finish this within my limit of steps. Please ask for less at once."
+MODEL_FAILED_REPLY = "I cannot answer at the moment. Please try again later."
 
 
 def task_tool(description: str, name: str = "task") -> ToolSpec:
@@ -43,38 +52,80 @@ class TaskParent:
 
 
 async def task_turn(runtime: Runtime, parent: TaskParent, scope: ParentScope, text: str) -> str:
-    """Answer one user turn. `scope.history` grows by this turn; the reply is the parent model's last text."""
+    """Answer one user turn. `scope.history` grows by this turn; the reply is the parent model's last text.
+
+    The model routes, so that all of its rounds are one state: executing.
+    """
     if not scope.history:
         scope.history.append(Message("system", parent.system))
     scope.history.append(Message("user", text))
+    with Machine(runtime.clock, partial(runtime.hooks.state_entered, parent.name)) as machine:
+        machine.to(State.ROUTING, State.EXECUTING)
+        return await _rounds(runtime, parent, scope, machine)
+
+
+async def _rounds(runtime: Runtime, parent: TaskParent, scope: ParentScope, machine: Machine) -> str:
     model = runtime.model(parent.name)
     for _ in range(runtime.limits.rounds):
-        request = ModelRequest(parent.name, tuple(scope.history), parent.offered, scope.metadata)
+        messages = runtime.parts.planning_context(scope.history, scope.done)
+        request = ModelRequest(parent.name, messages, parent.offered, scope.metadata)
         runtime.hooks.request_built(request)
-        reply = await model.reply(request)
-        runtime.hooks.model_replied(parent.name, reply)
+        reply = await _reply(runtime, parent, model, request)
+        if reply is None:
+            return _given_up(scope, machine, MODEL_FAILED_REPLY)
         scope.history.append(Message("assistant", reply.text, reply.calls))
         if not reply.calls:
+            machine.to(State.AGGREGATING, State.DONE)
             return reply.text
         for call in reply.calls:
-            content = await _answered(runtime, parent, scope, call)
-            scope.history.append(Message("tool", content, call_id=call.id))
-    return ROUND_LIMIT_REPLY
+            await _carry_out(runtime, parent, scope, call)
+    return _given_up(scope, machine, ROUND_LIMIT_REPLY)
 
 
-async def _answered(runtime: Runtime, parent: TaskParent, scope: ParentScope, call: ToolCall) -> str:
+def _given_up(scope: ParentScope, machine: Machine, text: str) -> str:
+    machine.to(State.ERROR)
+    scope.history.append(Message("assistant", text))
+    return text
+
+
+async def _reply(
+    runtime: Runtime, parent: TaskParent, model: Model, request: ModelRequest
+) -> ModelReply | None:
+    """What the parent's model says, or None if it failed: its client's words are not for the user."""
+    try:
+        reply = await model.reply(request)
+    except KitError:
+        raise
+    except Exception as error:
+        runtime.hooks.model_replied(parent.name, None)
+        line = runtime.parts.error_line(parent.name, "model_failed", error, "")
+        write(runtime.hooks, parent.name, logging.ERROR, line)
+        return None
+    runtime.hooks.model_replied(parent.name, reply)
+    return reply
+
+
+async def _carry_out(runtime: Runtime, parent: TaskParent, scope: ParentScope, call: ToolCall) -> None:
     if call.name in parent.delegations:
-        tool, spec = parent.delegations[call.name]
-        task = call.arguments.get(tool.parameter)
-        if not isinstance(task, str):
-            return refusal("bad_arguments").text
-        return _shown(await delegate(runtime, scope, spec, {"request": task}))
-    basic = next((tool for tool in parent.tools if tool.name == call.name), None)
-    if basic is None:
-        return refusal("unknown_tool").text
-    return await call_tool(runtime, parent.name, "", basic, call)
+        content = await _delegated(runtime, parent, scope, call)
+    else:
+        basic = next((tool for tool in parent.tools if tool.name == call.name), None)
+        if basic is None:
+            content = refusal("unknown_tool").text
+        else:
+            content = await call_tool(runtime, parent.name, "", basic, call)
+    scope.history.append(Message("tool", content, call_id=call.id))
 
 
-def _shown(result: SubAgentResult) -> str:
-    """What the planning context gets of a result."""
-    return canonical({name: value for name, value in result.to_dict().items() if value and name != "task_id"})
+async def _delegated(runtime: Runtime, parent: TaskParent, scope: ParentScope, call: ToolCall) -> str:
+    """What the model reads of the result. The finished subtask gets its line in the done area."""
+    tool, spec = parent.delegations[call.name]
+    inputs = task_inputs(call.arguments, tool.parameter)
+    if inputs is None:
+        return refusal("bad_arguments").text
+    candidates = tuple(child.name for _, child in parent.delegations.values())
+    runtime.hooks.decided(parent.name, Decision("route", spec.name, candidates, "model"))
+    report = runtime.parts.report(await attempted(runtime, parent.name, scope, spec, inputs))
+    line = Message("tool", done_line(len(scope.done) + 1, report), call_id=call.id)
+    scope.done.append(Subtask(len(scope.history), line))
+    return canonical(report)

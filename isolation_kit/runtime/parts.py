@@ -7,7 +7,7 @@ ignore it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,11 @@ from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.chain import Chain
 from isolation_kit.runtime.child import Child, ChildSpec
 from isolation_kit.runtime.context import build_child_context
+from isolation_kit.runtime.failures import reported
 from isolation_kit.runtime.fields import AllowList, Dropped
 from isolation_kit.runtime.log import error_line, request_line
 from isolation_kit.runtime.messages import Message, ModelRequest, ToolSpec
+from isolation_kit.runtime.planning import Subtask, planning_context
 from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.text import Digest, canonical
 from isolation_kit.runtime.tools import ToolText, filter_tool_result
@@ -41,6 +43,7 @@ class ParentScope:
     history: list[Message] = field(default_factory=list)
     metadata: Mapping[str, str] = field(default_factory=dict)
     chain: Chain = field(default_factory=Chain)
+    done: list[Subtask] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,8 @@ class Parts:
     read_result: Callable[[bytes, AllowList, Digest], tuple[SubAgentResult, tuple[Dropped, ...]]] = (
         decode_result
     )
+    report: Callable[[SubAgentResult], dict[str, Any]] = reported
+    planning_context: Callable[[Sequence[Message], Sequence[Subtask]], tuple[Message, ...]] = planning_context
 
 
 CLEAN = Parts()

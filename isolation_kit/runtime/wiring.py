@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from isolation_kit.runtime.clock import Clock, SystemClock
 from isolation_kit.runtime.contract import Contract
 from isolation_kit.runtime.hooks import Hooks, NoHooks
 from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.messages import Model, ToolFunction
 from isolation_kit.runtime.parts import CLEAN, Parts
+from isolation_kit.runtime.retry import Retries
 from isolation_kit.runtime.text import Digest
 from isolation_kit.runtime.tokens import TokenCounter, utf8_ceiling
 
@@ -53,6 +55,8 @@ class Runtime:
         launch: where a child lives, in this process or in one of its own.
         count: tokens of a text; the default never says too few for a byte-level BPE.
         artifacts: where outputs that are too long for a context go; None cuts them.
+        clock: times a parent's states and its waits; a child's time limit is the event loop's.
+        retries: which errors of children a parent tries again.
     """
 
     model: Callable[[str], Model]
@@ -64,3 +68,5 @@ class Runtime:
     launch: Launch = inline
     count: TokenCounter = utf8_ceiling
     artifacts: Artifacts | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    retries: Retries = field(default_factory=Retries)

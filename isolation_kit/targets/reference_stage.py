@@ -27,6 +27,7 @@ from isolation_kit.runtime import (
     ToolSpec,
     keyed_digest,
 )
+from isolation_kit.runtime.clock import SteppedClock
 from isolation_kit.runtime.messages import ToolFunction
 from isolation_kit.runtime.text import canonical
 from isolation_kit.stage import ModelCall, Stage
@@ -167,6 +168,7 @@ class System:
             digest=keyed_digest(b"isolation-kit reference"),
             hooks=hooks,
             parts=parts,
+            clock=SteppedClock(),  # nobody waits for a retry, and the same case has the same times
             limits=RunLimits(limits.window, limits.tool_output, limits.rounds, limits.timeout_ms),
         )
 

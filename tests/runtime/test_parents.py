@@ -28,8 +28,9 @@ from isolation_kit.runtime import (
     task_tool,
     task_turn,
 )
-from isolation_kit.runtime.parent_rules import NOT_UNDERSTOOD, TOO_MUCH, Machine, State, parse
-from isolation_kit.runtime.parent_task import ROUND_LIMIT_REPLY
+from isolation_kit.runtime.parent_rules import NOT_STORED, NOT_UNDERSTOOD, TOO_MUCH, parse
+from isolation_kit.runtime.parent_task import MODEL_FAILED_REPLY, ROUND_LIMIT_REPLY
+from isolation_kit.runtime.store import StoreFullError
 from isolation_kit.targets.reference import BILL_QUERY, PDF_EXPORT, RULES, TRIGGERS
 
 
@@ -114,6 +115,11 @@ def talk(made: Any, parent: RulesParent, *turns: tuple[str, str]) -> list[str]:
     return asyncio.run(scene())
 
 
+def states(made: Any) -> list[str]:
+    """The states that the watcher was told."""
+    return [str(state) for _, state in made.watcher.named("state_entered")]
+
+
 CONVERSATION = (
     ("u", "查张伟的账单 编号〔zhang1〕"),
     ("u", "查李娜的账单 编号〔li1〕"),
@@ -156,7 +162,7 @@ def test_a_bare_reference_is_an_identifier_and_refused_if_too_long(rig: Any) -> 
     """`U_` and a thousand letters: no child starts, and nothing is cut."""
     made, parent = rules(rig)
     (answer,) = talk(made, parent, ("u", "查张伟的账单 编号 U_" + "a" * 1000))
-    assert "brief_refused" in answer
+    assert answer == "张伟: 请求格式有误，请检查编号。"
     assert len(made.watcher.named("context_born")) == 0
 
 
@@ -164,14 +170,15 @@ def test_text_without_a_rule_gets_a_plain_answer(rig: Any) -> None:
     """No rule, no child."""
     made, parent = rules(rig)
     assert talk(made, parent, ("u", "你好")) == [NOT_UNDERSTOOD]
-    assert made.watcher.calls == []
+    assert states(made) == ["idle", "parsing", "routing", "error"]
+    assert made.watcher.named("delegation_began") == []
 
 
 def test_too_many_tasks_at_once_are_refused(rig: Any) -> None:
     """A text full of triggers does not start a crowd of children."""
     made, parent = rules(rig)
     assert talk(made, parent, ("u", CONVERSATION[0][1] * 31)) == [TOO_MUCH]
-    assert made.watcher.calls == []
+    assert made.watcher.named("delegation_began") == []
 
 
 def test_two_tasks_in_one_turn_are_done_in_order(rig: Any) -> None:
@@ -211,9 +218,103 @@ def test_every_rule_has_an_owner() -> None:
     assert all(isinstance(rule, Rule) and rule.owner for rule in RULES)
 
 
-def test_the_state_machine_knows_its_ways() -> None:
-    """A way that the table does not list is a fault."""
-    machine = Machine()
-    machine.to(State.PARSING)
-    with pytest.raises(KitError, match="parsing to done"):
-        machine.to(State.DONE)
+def test_a_turn_walks_the_table_and_tells_its_routes(rig: Any) -> None:
+    """Watchers hear each state, and which rule led to which child."""
+    made, parent = rules(rig)
+    talk(made, parent, ("u", "导出张伟的账单 编号〔b〕"))
+    assert states(made) == ["idle", "parsing", "routing", "executing", "aggregating", "done"]
+    ((_, decision),) = made.watcher.named("decided")
+    assert (decision.kind, decision.chosen, decision.reason) == ("route", "pdf_export", "export")
+
+
+# -- a store that fails ----------------------------------------------------------------------------------
+
+
+class _FullStore(MemoryStore):
+    """Takes `room` steps and then fails, with a user's value in its words."""
+
+    def __init__(self, room: int, error: Exception) -> None:
+        super().__init__()
+        self.room = room
+        self.error = error
+
+    async def append(self, user: str, session: str, value: Any) -> Any:
+        if self.room == 0:
+            raise self.error
+        self.room -= 1
+        return await super().append(user, session, value)
+
+    async def steps(self, user: str, session: str) -> Any:
+        if self.room == 0:
+            raise self.error
+        return await super().steps(user, session)
+
+
+@pytest.mark.parametrize(
+    "error", [StoreFullError("zhang1"), OSError("INSERT zhang1")], ids=["kit", "foreign"]
+)
+@pytest.mark.parametrize("room", [0, 1])
+def test_nothing_is_acknowledged_that_was_not_stored(rig: Any, room: int, error: Exception) -> None:
+    """Two tasks, of which one cannot be stored: the turn ends in error, with a fixed text and no answer."""
+    made, parent = rules(rig)
+    parent.store = _FullStore(room, error)
+    (answer,) = talk(made, parent, ("u", "查张伟的账单 编号〔zhang1〕 查李娜的账单 编号〔li1〕"))
+    assert answer == NOT_STORED
+    assert states(made)[-1] == "error"
+    assert "zhang1" not in repr(made.watcher.named("log_line"))
+
+
+def test_a_store_that_cannot_be_read_ends_a_follow_up(rig: Any) -> None:
+    """No child starts for a step that nobody could read."""
+    made, parent = rules(rig)
+    parent.store = _FullStore(0, OSError("disk"))
+    assert talk(made, parent, ("u", "张伟的账单最便宜吗")) == [NOT_STORED]
+    assert made.watcher.named("delegation_began") == []
+
+
+# -- foreign code that raises ----------------------------------------------------------------------------
+
+
+class _Broken:
+    """A model whose client puts the request into its error."""
+
+    async def reply(self, request: Any) -> ModelReply:
+        raise RuntimeError(f"400 bad request: {request.messages}")
+
+
+def test_a_failing_model_of_the_parent_is_told_in_fixed_words(rig: Any, worker: ChildSpec) -> None:
+    """Its error reaches neither the user nor the log, and the history stays whole."""
+    made = rig({})
+    runtime = replace(made.runtime, model=lambda agent: _Broken())
+    scope = ParentScope("u", "s")
+    answer = asyncio.run(task_turn(runtime, TaskParent("parent", "Plan.", ()), scope, "secret-7"))
+    assert answer == MODEL_FAILED_REPLY
+    assert states(made)[-1] == "error"
+    assert "secret-7" not in repr(made.watcher.named("log_line"))
+    assert scope.history[-1].content == answer
+
+
+def test_a_launcher_that_raises_is_a_failure_like_another(rig: Any) -> None:
+    """The user reads a sentence of the parent; the exception's words stay where they were caught."""
+
+    async def broken(*_: Any) -> bytes:
+        raise OSError("cannot fork for zhang1")
+
+    made, parent = rules(rig)
+    made = replace(made, runtime=replace(made.runtime, launch=broken))
+    assert talk(made, parent, CONVERSATION[0]) == ["张伟: 处理出错，请稍后再试。"]
+    assert "zhang1" not in repr(made.watcher.named("log_line"))
+    assert len(made.watcher.named("delegation_ended")) == 1
+
+
+def test_a_fault_of_the_kit_passes_and_still_ends_the_turn(rig: Any) -> None:
+    """What the kit itself got wrong is not dressed up as a busy system."""
+
+    async def faulty(*_: Any) -> bytes:
+        raise KitError("a fault")
+
+    made, parent = rules(rig)
+    made = replace(made, runtime=replace(made.runtime, launch=faulty))
+    with pytest.raises(KitError, match="a fault"):
+        talk(made, parent, CONVERSATION[0])
+    assert states(made)[-1] == "error"
