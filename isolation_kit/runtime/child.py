@@ -7,6 +7,7 @@ process: copies may remain until the process ends.)
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import request_schema
 from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.chain import Chain
-from isolation_kit.runtime.contract import Contract
+from isolation_kit.runtime.contract import Contract, inner_timeout_ms
 from isolation_kit.runtime.fields import AllowList
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.loops import LoopLimits, LoopWatch
@@ -97,6 +98,7 @@ async def run_child(
     contract = child.spec.contract
     room = Room(contract.context_window_size, tools, runtime.count)
     room.take(*context)
+    ends = asyncio.get_running_loop().time() + inner_timeout_ms(runtime.limits.timeout_of(contract)) / 1000
     for _ in range(runtime.limits.rounds):
         if room.left < 0:
             return _stopped(runtime, child, brief, Reason.WINDOW_FULL)
@@ -120,7 +122,7 @@ async def run_child(
             return _finished(runtime, child, brief, reply)
         room.take(child.memory[-1])
         for call in reply.calls:
-            text = await _answered(runtime, child, brief, tools, call, watch)
+            text = await _answered(runtime, child, brief, tools, call, watch, ends)
             if not room.holds(text):
                 text = refusal("window_full").text
             child.memory.append(Message("tool", text, call_id=call.id))
@@ -169,6 +171,7 @@ async def _answered(
     tools: tuple[ToolSpec, ...],
     call: ToolCall,
     watch: LoopWatch,
+    ends: float,
 ) -> str:
     if call.name in brief.forbidden_tools:
         _alarm(runtime, child, brief, "forbidden_tool")
@@ -181,4 +184,4 @@ async def _answered(
     for way in child.spec.children:
         if way.tool.name == call.name:
             return await way.hand_down(runtime, child, call)
-    return await call_tool(runtime, child.spec.name, brief.task_id, tool, call, child.spec.contract)
+    return await call_tool(runtime, child.spec.name, brief.task_id, tool, call, child.spec.contract, ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,7 @@ async def call_tool(
     tool: ToolSpec,
     call: ToolCall,
     contract: Contract | None = None,
+    ends: float = math.inf,
 ) -> str:
     """Call `tool` for `agent` and return what its model may read. Undeclared arguments go nowhere.
 
@@ -113,12 +115,14 @@ async def call_tool(
 
     Args:
         contract: of a child: its inner time limit and its log level hold. A parent has none.
+        ends: the event loop's time at which the child's inner limit is reached, where its beginning is known.
     """
     query = call.arguments.get(tool.parameter)
     if not isinstance(query, str) or not encodable(query):
         return refusal("bad_arguments").text
     runtime.hooks.tool_called(agent, tool.name)
-    raw, reason, error = await _raw_reply(runtime, agent, tool, query, _limit_ms(runtime, tool, contract))
+    ends = min(ends, _latest(runtime, tool, contract))
+    raw, reason, error = await _raw_reply(runtime, agent, tool, query, ends)
     if not reason:
         seen = runtime.parts.filter_tool_result(raw, tool, runtime.limits.tool_output, runtime.digest)
         for dropped in seen.dropped:
@@ -132,21 +136,22 @@ async def call_tool(
     return seen.text
 
 
-def _limit_ms(runtime: Runtime, tool: ToolSpec, contract: Contract | None) -> int:
-    if contract is None:
-        return tool.timeout_ms
-    return min(tool.timeout_ms, inner_timeout_ms(runtime.limits.timeout_of(contract)))
+def _latest(runtime: Runtime, tool: ToolSpec, contract: Contract | None) -> float:
+    limit_ms = tool.timeout_ms
+    if contract is not None:
+        limit_ms = min(limit_ms, inner_timeout_ms(runtime.limits.timeout_of(contract)))
+    return asyncio.get_running_loop().time() + limit_ms / 1000
 
 
 async def _raw_reply(
-    runtime: Runtime, agent: str, tool: ToolSpec, query: str, limit_ms: int
+    runtime: Runtime, agent: str, tool: ToolSpec, query: str, ends: float
 ) -> tuple[str, str, Exception | None]:
     """The tool's text, or why there is none: reason code and error.
 
     Time runs out at the tool's next await. One that blocks without awaiting, or swallows its cancellation,
     holds up every agent of this process: only a child in a process of its own can be stopped then.
     """
-    clock = asyncio.timeout(limit_ms / 1000)
+    clock = asyncio.timeout_at(ends)
     try:
         async with clock:
             raw: object = await runtime.tool(tool.name, agent)(query)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
@@ -65,9 +66,7 @@ anything = st.recursive(
 
 @given(
     st.dictionaries(
-        st.sampled_from(
-            "task_id goal inputs allowed_tools forbidden_tools acceptance constraints global_context".split()
-        ),
+        st.sampled_from([field.name for field in fields(TaskBrief)]),
         anything,
     )
 )

@@ -301,6 +301,26 @@ def test_a_tool_that_hangs_gives_a_reason_and_the_child_goes_on(
     assert (result.status, result.key_outputs) == ("succeeded", {"answer": "done"})
 
 
+def test_the_inner_limit_runs_from_the_childs_beginning(
+    rig: Callable[..., Any], worker: ChildSpec, calls: Callable[..., ModelReply]
+) -> None:
+    """Two calls share it: what the first one took, the second one has no more."""
+    seconds = iter((0.3, 60))
+
+    async def slow(query: str) -> str:
+        return await asyncio.sleep(next(seconds), '{"amount": 1}')
+
+    made = rig(
+        {"worker": [calls(1, query="a"), calls(2, query="b"), ModelReply("done")]},
+        limits=RunLimits(timeout_ms=600),
+    )
+    runtime = replace(made.runtime, tool=lambda name, agent: slow)
+    result = asyncio.run(delegate(runtime, ParentScope("u", "s"), worker, {"request": "x"}))
+    first, last = (request.messages[-1].content for request in made.scripts["worker"].requests[1:])
+    assert (first, last) == ('{"amount":1}', '{"error":"tool_timeout"}')
+    assert result.status == "succeeded"
+
+
 def test_a_tools_own_time_limit_holds_for_a_parent_too(rig: Callable[..., Any]) -> None:
     """Without a contract there is still an end."""
 
