@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Place, Slot
@@ -38,8 +39,12 @@ _SLOT_NUMBERS = {str(slot): number for number, slot in enumerate(Slot)}
 _NOT_FIRST = frozenset("0123456789abfnrtvx")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Canary:
+@lru_cache(maxsize=4096)
+def _digest(token: str) -> str:
+    return blake2b(token.encode(), digest_size=4).hexdigest()
+
+
+class Canary(NamedTuple):
     """One token with the place, base case and variant that it belongs to; its repr never shows the token."""
 
     token: str
@@ -50,7 +55,7 @@ class Canary:
     @property
     def digest(self) -> str:
         """8 hex digits that stand for the token in reports."""
-        return blake2b(self.token.encode(), digest_size=4).hexdigest()
+        return _digest(self.token)
 
     def __repr__(self) -> str:
         return f"Canary({self.place.label}, variant={self.variant}, {self.digest[:6]})"

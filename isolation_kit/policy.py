@@ -16,7 +16,7 @@ from isolation_kit.scenario import Place, Slot
 from isolation_kit.target import Declaration
 from isolation_kit.trace import CHILD_CHANNELS, SINKS, Channel, Event, Planted, Sighting
 
-__all__ = ["Allow", "Policy", "audience", "crossing", "denied_to_children"]
+__all__ = ["Allow", "Policy", "allowed_at", "audience", "crossing", "denied_to_children"]
 
 _TASK = frozenset({Slot.TASK_GOAL, Slot.TASK_INPUT, Slot.TASK_CONSTANTS})
 _CHILD_WORK = frozenset({Slot.CHILD_TEXT, Slot.CHILD_TOOL_ARGS, Slot.CHILD_TOOL_RESULT})
@@ -73,13 +73,14 @@ def crossing(
     sighting: Sighting,
     event: Event,
     planted: Mapping[Place, tuple[Planted, ...]],
-    declaration: Declaration,
+    allowed: frozenset[Slot],
     sessions: Mapping[int, str],
 ) -> Direction | None:
     """Judge one sighting strictly: the direction of the leak, or None where the default table allows it.
 
     Args:
         planted: by place, everyone to whom the canary was handed in this execution.
+        allowed: what `allowed_at` says of the event; a request has dozens of sightings.
         sessions: turn index to session name, to tell residue of an ended session.
     """
     place = sighting.place
@@ -93,7 +94,7 @@ def crossing(
         return Direction.AFTER
     if _of_another_instance(place, event, planted.get(place, ())):
         return Direction.SIDEWAYS
-    if place.slot in _allowed_here(event, declaration):
+    if place.slot in allowed:
         return None
     return _plain_direction(place.slot, event.channel)
 
@@ -112,11 +113,13 @@ def _of_another_instance(place: Place, event: Event, given: tuple[Planted, ...])
         return False
     if place.slot not in _TASK and place.slot not in _CHILD_SLOTS:
         return False
-    owners = {(item.agent, item.instance) for item in given}
-    return bool(owners) and (event.agent, event.instance) not in owners
+    return bool(given) and not any(
+        item.instance == event.instance and item.agent == event.agent for item in given
+    )
 
 
-def _allowed_here(event: Event, declaration: Declaration) -> frozenset[Slot]:
+def allowed_at(event: Event, declaration: Declaration) -> frozenset[Slot]:
+    """The slots that the recipient of `event` may see of its own, by the default table and what it declares."""
     allowed = _AUDIENCE[event.channel]
     if event.channel in (Channel.CHILD_REQUEST, Channel.CHILD_TOOL_ARGS):
         agent = declaration.agents.get(event.agent)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from isolation_kit.scenario import Place
 
@@ -87,8 +87,7 @@ SINKS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Bytes that reached `agent` (instance number, per case) on `channel`, in a user's session and turn.
 
     `tool` names the tool where one was involved, `key` the record of a store; -1 stands for none.
@@ -97,13 +96,17 @@ class Event:
     seq: int
     channel: Channel
     agent: str
-    data: bytes = field(repr=False)
+    data: bytes
     instance: int = -1
     user: int = -1
     session: str = ""
     turn: int = -1
     subject: int = -1
     tool: str = ""
+
+    def __repr__(self) -> str:
+        """Without the data: it is the target's, and may hold anything."""
+        return f"Event({self.seq}, {self.channel}, {self.agent}, {len(self.data)} bytes)"
 
 
 class Lifecycle(StrEnum):
@@ -115,8 +118,7 @@ class Lifecycle(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(NamedTuple):
     """One lifecycle event of an agent instance."""
 
     seq: int
@@ -127,16 +129,19 @@ class Life:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Planted:
+class Planted(NamedTuple):
     """A canary that was really handed out, live from `seq` on; `agent`/`instance`: whom it was given to."""
 
     seq: int
     place: Place
-    token: str = field(repr=False)
+    token: str
     agent: str = ""
     instance: int = -1
     tool: str = ""
+
+    def __repr__(self) -> str:
+        """Without the token."""
+        return f"Planted({self.seq}, {self.place}, {self.agent!r}, {self.instance})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +156,7 @@ class Handover:
     required: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(NamedTuple):
     """A canary found in the event `seq`: which one, in what form, how surely, and whether it was live here.
 
     `case` and `variant` tell the execution that minted it; `live` is False if this execution had not handed
@@ -211,8 +215,9 @@ class Trace:
     def to_json(self) -> str:
         """JSON with raw bytes in base64: holds tokens, so only `--isolation-reveal` writes it."""
         raw = asdict(self)
-        for event in raw["events"]:
-            event["data"] = b64encode(event["data"]).decode()
+        for name in ("lives", "planted", "sightings"):
+            raw[name] = [row._asdict() for row in getattr(self, name)]
+        raw["events"] = [{**e._asdict(), "data": b64encode(e.data).decode()} for e in self.events]
         return json.dumps(raw, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
     @classmethod
@@ -224,18 +229,16 @@ class Trace:
             for e in raw["events"]
         )
         raw["lives"] = tuple(Life(**{**item, "kind": Lifecycle(item["kind"])}) for item in raw["lives"])
-        raw["planted"] = tuple(
-            Planted(**{**item, "place": Place(**item["place"])}) for item in raw["planted"]
-        )
+        raw["planted"] = tuple(Planted(**{**item, "place": Place(*item["place"])}) for item in raw["planted"])
         raw["sightings"] = tuple(
-            Sighting(**{**item, "place": Place(**item["place"])}) for item in raw["sightings"]
+            Sighting(**{**item, "place": Place(*item["place"])}) for item in raw["sightings"]
         )
         raw["handovers"] = tuple(
             Handover(
                 **{
                     **item,
-                    "task": tuple(Place(**place) for place in item["task"]),
-                    "answer": tuple(Place(**place) for place in item["answer"]),
+                    "task": tuple(Place(*place) for place in item["task"]),
+                    "answer": tuple(Place(*place) for place in item["answer"]),
                 }
             )
             for item in raw["handovers"]

@@ -11,11 +11,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import strategies as st
-
 from isolation_kit.content import Attack, Overflow
 from isolation_kit.generate.assemble import Builder
-from isolation_kit.generate.family import NUMBER, Family, draw_of, temperament_of, turn
+from isolation_kit.generate.family import Family, draw_of, numbers, temperament_of
 from isolation_kit.scenario import (
     Act,
     Delegate,
@@ -34,14 +32,15 @@ _TOKEN_LENGTH = 20
 
 
 def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) -> Scenario:
-    attack_number, tempers, size, atom, first, last = drawn
+    attack_number, tempers, size, atom, before, *rest = drawn
     attack = attacks[attack_number % len(attacks)]
     temper = temperament_of(tempers)
     overflow = attack.overflow
     assert overflow is not None
     builder = Builder(attack, declaration)
-    turns = [builder.turn(0, draw_of(first))] if first is not None else []
-    turns.append(builder.turn(len(turns), draw_of(last), last=True))
+    earlier = overflow.of == "history" or before % 4 == 3
+    turns = [builder.turn(0, draw_of(*rest[3:6]))] if earlier else []
+    turns.append(builder.turn(len(turns), draw_of(*rest[:3]), last=True))
     blow = _Blow(overflow, size, atom, bool(declaration.triggers))
     turns = [blow.history(turns[0]), *turns[1:]] if overflow.of == "history" else turns
     turns[-1] = blow.turn(turns[-1])
@@ -129,8 +128,4 @@ def _without_placeholders(text: str) -> str:
     return parts[0] + "".join("x" * _TOKEN_LENGTH + part.split("}}", 1)[1] for part in parts[1:])
 
 
-FAMILY = Family(
-    "boundary-overflow",
-    st.tuples(NUMBER, NUMBER, NUMBER, NUMBER, st.one_of(st.none(), turn()), turn()),
-    _build,
-)
+FAMILY = Family("boundary-overflow", numbers(11), _build)

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import strategies as st
-
 from isolation_kit.content import Attack
 from isolation_kit.generate.assemble import Builder
-from isolation_kit.generate.family import NUMBER, Family, draw_of, temperament_of, turn
+from isolation_kit.generate.family import Family, draw_of, numbers, temperament_of
 from isolation_kit.scenario import Scenario
 from isolation_kit.target import Declaration
 
@@ -19,10 +17,10 @@ __all__ = ["FAMILY"]
 
 
 def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) -> Scenario:
-    attack_number, tempers, keep, *turn_numbers = drawn
+    attack_number, tempers, keep, *rest = drawn
     attack = attacks[attack_number % len(attacks)]
     temper = temperament_of(tempers)
-    numbers = tuple(draw_of(item) for item in turn_numbers)
+    draws = (draw_of(*rest[:3]), draw_of(*rest[3:6]))
     structure = attack.structure
     size = len(structure.order)
     kept = [i for i in range(size) if i == size - 1 or keep % 8 == 0 or keep >> (i % 6) & 1 or i == 0]
@@ -31,13 +29,13 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
     for index, i in enumerate(kept):
         user = structure.order[i]
         last = i == size - 1
-        draw = numbers[i % len(numbers)]
+        draw = draws[i % 2]
         turns.append(
             builder.turn(
                 index,
                 # One child for the whole conversation, so that a later turn can ask the same one again; in
                 # a quarter of the cases another one each turn, for what one leaves may reach the next.
-                draw._replace(child=numbers[0].child + (index if numbers[1].child % 4 == 3 else 0)),
+                draw._replace(child=draws[0].child + (index if draws[1].child % 4 == 3 else 0)),
                 user=user,
                 session=structure.sessions[i] if structure.sessions else f"s{user}",
                 subject=structure.about[i] if structure.about else -1,
@@ -59,4 +57,4 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
     )
 
 
-FAMILY = Family("cross-user", st.tuples(NUMBER, NUMBER, NUMBER, turn(), turn()), _build)
+FAMILY = Family("cross-user", numbers(9), _build)

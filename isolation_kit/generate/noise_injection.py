@@ -7,33 +7,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import strategies as st
-
 from isolation_kit.content import Attack
 from isolation_kit.generate.assemble import Builder
-from isolation_kit.generate.family import NUMBER, Family, draw_of, temperament_of, turn
+from isolation_kit.generate.family import Family, draw_of, numbers, temperament_of
 from isolation_kit.scenario import Scenario
 from isolation_kit.target import Declaration
 
 __all__ = ["FAMILY"]
 
 
+_EARLIER = (0, 0, 0, 0, 0, 1, 1, 2)  # turns before the last: a leak of an earlier turn needs one, most none
+
+
 def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) -> Scenario:
-    attack_number, temper, first, second, last = drawn
+    attack_number, temper, size, *rest = drawn
     attack = attacks[attack_number % len(attacks)]
     root, child = temperament_of(temper)
     builder = Builder(attack, declaration)
-    earlier = [draw_of(numbers) for numbers in (first, second) if numbers is not None]
+    earlier = [draw_of(*rest[3:6]), draw_of(*rest[6:9])][: _EARLIER[size % 8]]
     turns = [
         builder.turn(i, draw, delegate=draw.fill % 4 != 3, tools=draw.pick % 2 == 0)
         for i, draw in enumerate(earlier)
     ]
-    turns.append(builder.turn(len(turns), draw_of(last), last=True))
+    turns.append(builder.turn(len(turns), draw_of(*rest[:3]), last=True))
     return Scenario("noise-injection", attack.id, 0, tuple(turns), root=root, child=child)
 
 
-FAMILY = Family(
-    "noise-injection",
-    st.tuples(NUMBER, NUMBER, st.one_of(st.none(), turn()), st.one_of(st.none(), turn()), turn()),
-    _build,
-)
+FAMILY = Family("noise-injection", numbers(12), _build)

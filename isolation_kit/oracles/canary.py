@@ -11,8 +11,8 @@ from itertools import groupby
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
-from isolation_kit.policy import Policy, crossing
-from isolation_kit.scenario import Place, Scenario
+from isolation_kit.policy import Policy, allowed_at, crossing
+from isolation_kit.scenario import Place, Scenario, Slot
 from isolation_kit.target import Declaration
 from isolation_kit.trace import CHILD_CHANNELS, Channel, Event, Planted, Sighting, Trace
 
@@ -54,9 +54,12 @@ def leaks(scenario: Scenario, declaration: Declaration, policy: Policy, trace: T
     planted = _by_place(trace.planted)
     sessions = {index: turn.session for index, turn in enumerate(scenario.turns)}
     found = []
-    for sighting in trace.sightings:
-        event = events[sighting.seq]
-        direction = crossing(sighting, event, planted, declaration, sessions)
+    event, allowed = trace.events[0], frozenset[Slot]()
+    for sighting in trace.sightings:  # in the order of the events
+        if sighting.seq != event.seq or not allowed:
+            event = events[sighting.seq]
+            allowed = allowed_at(event, declaration)
+        direction = crossing(sighting, event, planted, allowed, sessions)
         if direction is not None:
             found.append((sighting, event, direction))
     return tuple(_findings(scenario, declaration, policy, planted, found))
@@ -65,7 +68,8 @@ def leaks(scenario: Scenario, declaration: Declaration, policy: Policy, trace: T
 def _by_place(planted: tuple[Planted, ...]) -> Mapping[Place, tuple[Planted, ...]]:
     out: dict[Place, tuple[Planted, ...]] = {}
     for item in planted:
-        out[item.place] = (*out.get(item.place, ()), item)
+        known = out.get(item.place)
+        out[item.place] = (item,) if known is None else (*known, item)
     return out
 
 

@@ -139,7 +139,7 @@ def _without_turn(scenario: Scenario, index: int) -> Scenario:
     kept = (*scenario.turns[:index], *scenario.turns[index + 1 :])
 
     def moved(place: Place) -> Place:
-        return replace(place, turn=place.turn - 1) if place.turn > index else place
+        return place._replace(turn=place.turn - 1) if place.turn > index else place
 
     return replace(scenario, turns=tuple(_mapped(turn, moved) for turn in kept))
 
@@ -150,7 +150,7 @@ def _fewer_users(scenario: Scenario) -> Iterator[Scenario]:
             scenario,
             subjects=(),
             turns=tuple(
-                replace(_mapped(turn, lambda place: replace(place, subject=-1)), subject=-1)
+                replace(_mapped(turn, lambda place: place._replace(subject=-1)), subject=-1)
                 for turn in scenario.turns
             ),
         )
@@ -165,7 +165,7 @@ def _fewer_users(scenario: Scenario) -> Iterator[Scenario]:
 
 def _renamed(scenario: Scenario, users: dict[int, int]) -> Scenario:
     def moved(place: Place) -> Place:
-        return replace(place, user=users.get(place.user, place.user))
+        return place._replace(user=users.get(place.user, place.user))
 
     return replace(
         scenario,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from isolation_kit.errors import UsageError
 
@@ -60,8 +60,7 @@ def check_slot(name: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """Where one canary is planted: slot, user index (-1: the system's own), subject index (-1: none), turn
     index (-1: before the first turn), running number."""
 

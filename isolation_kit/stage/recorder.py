@@ -56,7 +56,7 @@ class Ledger:
     def __init__(self, seed: int, keep: int = 4000) -> None:
         self.mint = Mint(seed)
         self.pool = Pool(self.mint.prefix)
-        self._owners: dict[str, Canary] = {}
+        self.owners: dict[str, Canary] = {}
         self._by_case: OrderedDict[tuple[str, tuple[tuple[str, int], ...]], dict[Place, Canary]] = (
             OrderedDict()
         )
@@ -74,7 +74,7 @@ class Ledger:
         canary = issued.get(place)
         if canary is None:
             canary = issued[place] = self.mint.mint(case, place, scenario.variant_of(place.slot))
-            self._owners[canary.token] = canary
+            self.owners[canary.token] = canary
             self.pool.add(canary.token)
         return canary
 
@@ -106,14 +106,14 @@ class Ledger:
 
     def owner(self, token: str) -> Canary | None:
         """The canary that has this token, if the campaign issued it."""
-        return self._owners.get(token)
+        return self.owners.get(token)
 
     def _forget(self) -> None:
         while len(self._by_case) > self._keep:
             _, old = self._by_case.popitem(last=False)
             for canary in old.values():
                 if canary.token not in self.standing:
-                    self._owners.pop(canary.token, None)
+                    self.owners.pop(canary.token, None)
 
 
 def _continues(data: bytes, earlier: bytes) -> bool:
@@ -212,21 +212,22 @@ class Recorder:
 
     def _sightings(self, event: Event, hits: tuple[Hit, ...], live: Mapping[str, int]) -> list[Sighting]:
         out = []
+        owners, seq = self.ledger.owners, event.seq
         for hit in hits:
-            canary = self.ledger.owner(hit.token)
+            canary = owners.get(hit.token)
             if canary is None:
                 continue
             since = live.get(hit.token)
             out.append(
                 Sighting(
-                    seq=event.seq,
-                    place=canary.place,
-                    case=canary.case,
-                    variant=canary.variant,
-                    form=str(hit.form),
-                    tier=str(hit.tier),
-                    live=since is not None and since < event.seq,
-                    digest=canary.digest,
+                    seq,
+                    canary.place,
+                    canary.case,
+                    canary.variant,
+                    hit.form,
+                    hit.tier,
+                    since is not None and since < seq,
+                    canary.digest,
                 )
             )
         return out
