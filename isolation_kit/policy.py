@@ -119,7 +119,7 @@ def _of_another_instance(place: Place, event: Event, given: tuple[Planted, ...])
 
 
 def allowed_at(event: Event, declaration: Declaration) -> frozenset[Slot]:
-    """The slots that the recipient of `event` may see of its own, by the default table and what it declares."""
+    """The slots that the recipient of `event` may see of its own: the default table, and what it declares."""
     allowed = _AUDIENCE[event.channel]
     if event.channel in (Channel.CHILD_REQUEST, Channel.CHILD_TOOL_ARGS):
         agent = declaration.agents.get(event.agent)

@@ -179,22 +179,28 @@ class Case:
     def _record_call(self, call: ModelCall, body: str, turn: int, delegation: Delegation | None) -> None:
         root = call.agent == self.declaration.root
         channel = Channel.PARENT_REQUEST if root else Channel.CHILD_REQUEST
-        self.record(channel, call.agent, body, turn=turn, delegation=delegation)
+        self._record(channel, call.agent, body, turn=turn, delegation=delegation)
         if root:
             return
         offered = (call.agent, delegation.instance if delegation else -1)
         if call.tools and self._offered.get(offered) != call.tools:
             # Once per instance and change: every request would say the same.
             self._offered[offered] = call.tools
-            self.record(Channel.CHILD_TOOLS, call.agent, _dump(call.tools), turn=turn, delegation=delegation)
+            self._record(Channel.CHILD_TOOLS, call.agent, _dump(call.tools), turn=turn, delegation=delegation)
         headers = clean_headers(call.headers)
         if headers:
-            self.record(Channel.CHILD_HEADERS, call.agent, _dump(headers), turn=turn, delegation=delegation)
+            self._record(Channel.CHILD_HEADERS, call.agent, _dump(headers), turn=turn, delegation=delegation)
 
     # -- recording ---------------------------------------------------------------------------------------
 
     @_one_at_a_time
     def record(
+        self, channel: Channel, agent: str, data: bytes | str, *, turn: int | None = None, tool: str = ""
+    ) -> None:
+        """Append an event with everything that is known about whose it is."""
+        self._record(channel, agent, data, turn=turn, tool=tool)
+
+    def _record(
         self,
         channel: Channel,
         agent: str,
@@ -204,7 +210,6 @@ class Case:
         delegation: Delegation | None = None,
         tool: str = "",
     ) -> None:
-        """Append an event with everything that is known about whose it is."""
         if turn is None:
             turn = self.turn_of()
         if delegation is None and turn >= 0 and agent != self.declaration.root:
@@ -229,7 +234,7 @@ class Case:
         child = agent != self.declaration.root
         delegation = self.delegations.of(agent, turn) if child else None
         if child:
-            self.record(Channel.CHILD_TOOL_ARGS, agent, query, turn=turn, delegation=delegation, tool=name)
+            self._record(Channel.CHILD_TOOL_ARGS, agent, query, turn=turn, delegation=delegation, tool=name)
         queue = delegation.replies if delegation else self._root_replies.get(turn, deque())
         reply = self.fill(
             queue.popleft() if queue else "{}",
@@ -238,7 +243,7 @@ class Case:
             name,
         )
         if child:
-            self.record(Channel.CHILD_TOOL_RESULT, agent, reply, turn=turn, delegation=delegation, tool=name)
+            self._record(Channel.CHILD_TOOL_RESULT, agent, reply, turn=turn, delegation=delegation, tool=name)
         return reply
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 
 from isolation_kit.canary import ALPHABET, TOKEN_LENGTH
@@ -12,6 +13,7 @@ __all__ = ["plain_name"]
 _PLAIN = re.compile(r"[\w.\-/\[\]#%:]{1,80}\Z")
 
 
+@lru_cache(maxsize=4096)
 def plain_name(name: str, prefix: str) -> str:
     """`name` if it is a plain word without a token (by the run's `prefix`), else `#` and 8 hex digits."""
     if not prefix:

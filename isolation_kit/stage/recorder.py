@@ -73,7 +73,8 @@ class Ledger:
             self._forget()
         canary = issued.get(place)
         if canary is None:
-            canary = issued[place] = self.mint.mint(case, place, scenario.variant_of(place.slot))
+            number = scenario.variant_of(place.slot) if scenario.variant else 0
+            canary = issued[place] = self.mint.mint(case, place, number)
             self.owners[canary.token] = canary
             self.pool.add(canary.token)
         return canary

@@ -115,7 +115,7 @@ def test_a_family_reaches_all_its_attacks_and_temperaments(name: str) -> None:
     assert {scenario.attack for scenario in made} == {attack.id for attack in attacks}
     tempers = Counter((scenario.root, scenario.child) for scenario in made)
     assert len(tempers) == 4
-    assert tempers[Temperament.QUIET, Temperament.QUIET] == 13 * 4
+    assert tempers[Temperament.QUIET, Temperament.QUIET] == 56
 
 
 def some_draws(name: str) -> Iterator[Any]:
@@ -124,11 +124,11 @@ def some_draws(name: str) -> Iterator[Any]:
     for number in range(64):
         match name:
             case "noise-injection":
-                yield number, number, turn, None, turn
+                yield number, number, number, *turn * 3
             case "cross-user":
-                yield number, number, 0, turn, turn
+                yield number, number, 0, *turn * 2
             case "boundary-overflow":
-                yield number, number, number % 16, number, None, turn
+                yield number, number, number % 16, number, number, *turn * 2
 
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
@@ -188,8 +188,7 @@ def test_structures_of_cross_user_attacks_are_kept() -> None:
     """Users, sessions and subjects of a full draw are those of the attack file, in its order."""
     family = FAMILIES["cross-user"]
     for number, attack in enumerate(attacks_of(family)):
-        turn = (0, 0, 0)
-        scenario = family.build(attacks_of(family), TARGETS["task"], (number, 0, 0, turn, turn))
+        scenario = family.build(attacks_of(family), TARGETS["task"], (number, *[0] * 8))
         assert scenario.attack == attack.id
         assert tuple(turn.user for turn in scenario.turns) == attack.structure.order
         assert scenario.users == attack.structure.users
@@ -213,7 +212,7 @@ def test_an_overflowing_text_has_exactly_the_size(of: str) -> None:
         assert attack.overflow is not None
         for size, name in enumerate(attack.overflow.sizes):
             for atom in range(len(attack.overflow.atoms)):
-                drawn = (number, 0, size, atom, None, (0, 0, 0))
+                drawn = (number, 0, size, atom, *[0] * 7)
                 scenario = family.build(attacks, TARGETS["task"], drawn)
                 limit = scenario.limits.window if of == "task" else scenario.limits.tool_output
                 wanted = 10 * limit if name == "10x" else limit + SIZES[name]
