@@ -28,6 +28,7 @@ from isolation_kit.runtime import (
     keyed_digest,
 )
 from isolation_kit.runtime.clock import SteppedClock
+from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.messages import ToolFunction
 from isolation_kit.runtime.text import canonical
 from isolation_kit.stage import ModelCall, Stage
@@ -144,7 +145,7 @@ class Session:
 class System:
     """What both targets have in common: the wired runtime, the store, the sessions by user and name."""
 
-    def __init__(self, stage: Stage, root: str, parts: Parts) -> None:
+    def __init__(self, stage: Stage, root: str, parts: Parts, launch: Launch = inline) -> None:
         hooks = StageHooks(stage, root)
         models: dict[str, StageModel] = {}
         tools: dict[tuple[str, str], ToolFunction] = {}
@@ -168,6 +169,7 @@ class System:
             digest=keyed_digest(b"isolation-kit reference"),
             hooks=hooks,
             parts=parts,
+            launch=launch,
             clock=SteppedClock(),  # nobody waits for a retry, and the same case has the same times
             limits=RunLimits(limits.window, limits.tool_output, limits.rounds, limits.timeout_ms),
         )
