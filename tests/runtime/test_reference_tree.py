@@ -1,0 +1,160 @@
+"""The reference tree on a stage: puppets on four layers, a canary in every place, and each in its place.
+
+The scenarios nest their delegations by hand; the audit's own generator scripts the root's children only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isolation_kit.config import load
+from isolation_kit.runtime import CLEAN, Message, ParentScope, Parts, TaskBrief, build_child_context
+from isolation_kit.scenario import Act, Answer, Delegate, Place, Say, Scenario, TurnPlan, UseTool
+from isolation_kit.stage import Ledger, Runner
+from isolation_kit.target import declaration_of
+from isolation_kit.targets.reference_tree import make_reference_tree, reference_tree
+from isolation_kit.trace import Channel, Trace
+
+LAYERS = ("parent", "planner", "researcher", "reader")
+Run = Callable[[Any, Scenario], Trace]
+
+
+def layer(user: int, turn: int, number: int, deepest: int) -> tuple[Act, ...]:
+    """The script of one layer: it speaks, uses a tool, delegates if it is not the deepest, answers."""
+
+    def at(slot: str, n: int = number) -> str:
+        return Place(slot, user, -1, turn, n).placeholder
+
+    raw = (
+        f'{{"amount": 5, "description": "{at("child.tool.result")}", "trace_id": "{at("child.tool.noise")}"}}'
+    )
+    down: tuple[Act, ...] = ()
+    if number < deepest:
+        down = (Delegate(0, f"find {at('task.input', number + 1)}", layer(user, turn, number + 1, deepest)),)
+    own = (Say(f"think {at('child.text')}"), UseTool(0, f"q {at('child.tool.args')}", raw)) if number else ()
+    return (*own, *down, Answer(f"It is {at('child.answer')}" if number else "ok"))
+
+
+def case(*turns: tuple[int, int]) -> Scenario:
+    """One turn for each (user, deepest layer)."""
+    plans = []
+    for index, (user, deepest) in enumerate(turns):
+        words = Place("user.current", user, -1, index).placeholder
+        said = Say(f"plan {Place('parent.text', user, -1, index).placeholder}")
+        plans.append(TurnPlan(user, f"hello {words}", (said, *layer(user, index, 0, deepest)), "s", -1))
+    return Scenario("unit", "unit", 1, tuple(plans), users=("agent_1", "agent_10"))
+
+
+def misplaced(trace: Trace) -> set[tuple[str, str, int]]:
+    """(agent, slot, layer whose it is) of every canary that is seen where it does not belong."""
+    events = {event.seq: event for event in trace.events}
+    found = set()
+    for sighting in trace.sightings:
+        event, place = events[sighting.seq], sighting.place
+        here = LAYERS.index(event.agent)
+        if not _belongs(event.channel, place, here, event.turn):
+            found.add((event.agent, place.slot, place.n))
+    return found
+
+
+def _belongs(channel: Channel, place: Place, here: int, turn: int) -> bool:
+    if channel is Channel.STORE:
+        return place.slot == "parent.state"
+    if place.slot.startswith(("user.", "parent.")):
+        return here == 0
+    if channel is Channel.RESULT and place.slot != "child.answer":
+        return False
+    if place.slot == "child.tool.noise":
+        return channel is Channel.CHILD_TOOL_RESULT and place.n == here
+    own, below = place.n == here, place.n == here + 1
+    return (place.turn == turn or here == 0) and (
+        own or (below and place.slot in ("task.input", "child.answer"))
+    )
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """Runs a case on a target."""
+    runners: dict[str, Runner] = {}
+
+    def execute(target: Any, scenario: Scenario) -> Trace:
+        declaration = declaration_of(target)
+        runner = runners.setdefault(declaration.name, Runner(declaration, Ledger(5)))
+        return runner.execute(scenario)
+
+    yield execute
+    for runner in runners.values():
+        runner.close()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(1, 3)), min_size=1, max_size=4))
+def test_every_canary_stays_in_its_place(run: Run, turns: list[tuple[int, int]]) -> None:
+    """Two users, turns of any depth: no layer sees what is not its own or its direct child's."""
+    trace = run(reference_tree, case(*turns))
+    assert not trace.error
+    assert not trace.problems
+    assert misplaced(trace) == set()
+    assert trace.task_responses == sum(deepest for _, deepest in turns)
+
+
+def test_the_deepest_answer_comes_up_one_layer(run: Run) -> None:
+    """All layers are reached, and each answer is seen by the layer above it: the silence means something."""
+    trace = run(reference_tree, case((0, 3)))
+    seen = {event.seq: event.agent for event in trace.seen(Channel.CHILD_REQUEST)}
+    answers = {
+        (seen[sighting.seq], sighting.place.n)
+        for sighting in trace.sightings
+        if sighting.seq in seen and sighting.place.slot == "child.answer"
+    }
+    assert set(seen.values()) == set(LAYERS[1:])
+    assert answers == {("planner", 2), ("researcher", 3)}
+
+
+def _grandparents_history() -> Parts:
+    scopes: list[ParentScope] = []
+
+    def context(brief: TaskBrief, scope: ParentScope) -> tuple[Message, ...]:
+        scopes.append(scope)
+        return (*(scopes[-2].history if len(scopes) > 1 else ()), *build_child_context(brief))
+
+    return replace(CLEAN, child_context=context)
+
+
+def _raw_tool_output() -> Parts:
+    def packed(result: Any, memory: list[Message]) -> dict[str, Any]:
+        raw = " ".join(message.content for message in memory if message.role == "tool")
+        return {**result.to_dict(), "key_outputs": {"answer": raw}}
+
+    return replace(CLEAN, pack_result=packed)
+
+
+@pytest.mark.parametrize(
+    ("new_parts", "leak"),
+    [
+        (_grandparents_history, ("researcher", "user.current", 0)),
+        (_grandparents_history, ("reader", "task.input", 1)),
+        (_raw_tool_output, ("planner", "child.tool.result", 3)),
+        (_raw_tool_output, ("parent", "child.tool.result", 3)),
+    ],
+    ids=["history, down 2", "brief, down 2", "tool result, up 2", "tool result, up 3"],
+)
+def test_a_leaky_tree_is_caught(run: Run, new_parts: Callable[[], Parts], leak: tuple[str, str, int]) -> None:
+    """The same check on the twin finds the leak at the layer that it reached."""
+    twin = make_reference_tree(new_parts, f"leaky_tree_{new_parts.__name__}")
+    assert leak in misplaced(run(twin, case((0, 3))))
+
+
+def test_the_trees_configuration_names_what_the_audit_does_not_reach() -> None:
+    """Each agent below the root's own child is declared untested, with its reason, and no other."""
+    config = load(Path(__file__).parents[1] / "data" / "reference_tree.toml")
+    declaration = declaration_of(reference_tree)
+    untested = set(declaration.children) - set(declaration.direct)
+    assert set(config.untested_of("reference_tree")) == untested == {"researcher", "reader"}
