@@ -48,7 +48,7 @@ def done_line(number: int, report: Mapping[str, Any]) -> str:
     for name in ("key_outputs", "artifacts"):
         many = report.pop(name, ())
         report |= {f"{name}_left_out": len(many)} if many else {}
-    return canonical(report)
+    return canonical(_shortened(report, _LONGEST[-1]))
 
 
 def _shortened(value: Any, longest: int) -> Any:
