@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from weakref import finalize
 
 from isolation_kit.errors import KitError, UsageError
 from isolation_kit.runtime.process.orders import (
@@ -54,7 +55,7 @@ class Birth:
     pid: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Zygote:
     """A running zygote, of the event loop in which it was started. `lost` is set once it is dead."""
 
@@ -95,6 +96,7 @@ class Zygote:
         ours.send(path.encode("utf-8", "surrogateescape"))
         ours.send("\0".join(preload).encode() or b"\0")
         zygote = cls(process, ours, loop.create_future(), loop)
+        finalize(zygote, _see_off, ours, process)  # also at the interpreter's end
         loop.add_reader(ours, zygote._hear)
         try:
             async with asyncio.timeout(_START_SECONDS):
@@ -209,3 +211,13 @@ class Zygote:
         for birth in self._births.values():
             birth.gone.set_result(Report(Event.GONE, birth.number, signal.SIGKILL))
         self._births.clear()
+
+
+def _see_off(control: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    """Let a zygote go whose owner forgot to close it: it ends by itself when nobody holds the other end."""
+    control.close()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import re
 import socket
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import TaskRequest
 from isolation_kit.runtime.child import Child, offered
+from isolation_kit.runtime.contract import inner_timeout_ms
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.process.frames import Frame, FrameError, FrameReader, Kind, packed, values
@@ -87,6 +89,7 @@ class Conversation:
     entry: str = ""
     born: bool = False
     _rounds: int = 0
+    _ends: float = math.inf
     _error: Exception | None = field(default=None, repr=False)
 
     async def result(self) -> bytes | None:
@@ -118,6 +121,8 @@ class Conversation:
         match frame.kind, raw:
             case Kind.BORN, _ if not self.born:
                 self.born = True
+                limit_ms = self.runtime.limits.timeout_of(self.child.spec.contract)
+                self._ends = asyncio.get_running_loop().time() + inner_timeout_ms(limit_ms) / 1000
                 self.runtime.hooks.context_born(self.child.spec.name, self.request.brief, messages_of(raw))
             case Kind.MODEL, [int(same), new] if 0 <= same <= len(self.child.memory):
                 self.child.memory[same:] = messages_of(new)
@@ -176,7 +181,7 @@ class Conversation:
         else:
             call = ToolCall("", name, {tool.parameter: query})
             spec, task_id = self.child.spec, self.request.brief.task_id
-            text = await call_tool(self.runtime, spec.name, task_id, tool, call, spec.contract)
+            text = await call_tool(self.runtime, spec.name, task_id, tool, call, spec.contract, self._ends)
         await self._reply(text)
 
     async def _hand_down(self, call: ToolCall) -> None:
