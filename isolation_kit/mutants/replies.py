@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from isolation_kit.errors import StrictJSONError
 from isolation_kit.mutants.catalogue import leaky
 from isolation_kit.runtime import CLEAN, AllowList, Dropped, Message, Parts, Status, SubAgentResult, ToolSpec
+from isolation_kit.runtime.bridge import seen_result
 from isolation_kit.runtime.text import Digest, canonical
 from isolation_kit.runtime.tools import ToolText, filter_tool_result
 from isolation_kit.strictjson import loads
@@ -83,13 +84,9 @@ def _debug_in_result() -> Parts:
     def as_it_came(
         data: bytes, declared: AllowList, digest: Digest
     ) -> tuple[SubAgentResult, tuple[Dropped, ...]]:
-        raw = json.loads(data)
-        errors, artifacts = tuple(raw["errors"]), tuple(raw["artifacts"])
-        status = Status(raw["status"])
-        return (
-            SubAgentResult(raw["task_id"], status, raw["key_outputs"], raw["summary"], artifacts, errors),
-            (),
-        )
+        raw = seen_result(data)
+        lists = {name: tuple(raw.get(name, ())) for name in ("artifacts", "errors")}
+        return SubAgentResult(**{**raw, **lists, "status": Status(raw["status"])}), ()
 
     return replace(CLEAN, pack_result=with_debug, read_result=as_it_came)
 

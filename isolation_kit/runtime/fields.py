@@ -14,11 +14,8 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
-from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
-
 from isolation_kit.errors import StrictJSONError
+from isolation_kit.runtime.rules import Rule, compiled
 from isolation_kit.runtime.text import Digest, canonical
 from isolation_kit.strictjson import loads
 
@@ -30,6 +27,14 @@ _ENCODED_DEPTH = 3
 _ENCODED_BRACKET = re.compile(
     r"%(?:22|25|5b|7b)|&(?:quot|amp|lcub|lbrace|lsqb|lbrack|#)|\\u00", re.IGNORECASE
 )
+_KINDS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+}
 _EMBEDDED = re.compile(r'[{\[]\s*\\*["{\[]')
 
 
@@ -37,14 +42,16 @@ _EMBEDDED = re.compile(r'[{\[]\s*\\*["{\[]')
 class Dropped:
     """A field that was deleted: where it stood, its type and size, a keyed digest. Never the value.
 
-    `length` counts characters of canonical JSON. List positions are written `[]`, so that equal fields count
-    together.
+    `length` counts characters of canonical JSON, or bytes of an unknown protobuf field, whose path ends in
+    its number (`#15`). List positions are written `[]`, so that equal fields count together. `skew` marks a
+    field that a newer version declares: no pollution, and dropped all the same.
     """
 
     path: str
     kind: str
     length: int
     digest: str
+    skew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +87,8 @@ class AllowList:
         return _compile(self.schema)
 
     @cached_property
-    def _validator(self) -> Any:
-        return _Validator(_beyond_types(self.schema), format_checker=FormatChecker())
+    def _rule(self) -> Rule:
+        return compiled(self.schema)
 
     @property
     def names(self) -> frozenset[str]:
@@ -100,12 +107,8 @@ class AllowList:
         return Kept(None, tuple(dropped), ok=False) if left is _GONE else Kept(left, tuple(dropped))
 
     def problem(self, kept: Any) -> str:
-        """The first broken rule of what `keep` left, as a path of the schema, or "".
-
-        Never the library's own message: it quotes the value.
-        """
-        error = next(self._validator.iter_errors(kept), None)
-        return "" if error is None else ".".join(str(part) for part in error.schema_path)
+        """The first broken rule of what `keep` left, as a path of the schema, or ""."""
+        return self._rule(kept)
 
 
 def plain_key(key: str) -> str:
@@ -132,7 +135,7 @@ class _Walk:
         self._embedded = embedded
 
     def keep(self, value: Any, shape: _Shape, path: str) -> Any:
-        kind = _kind(value)
+        kind = _KINDS.get(type(value), "object")
         if kind not in shape.kinds:
             return self._drop(value, path, kind)
         if kind == "object":
@@ -190,18 +193,12 @@ def _carries_json(text: str) -> bool:
 
 
 def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+    return _KINDS.get(type(value), "object")
 
 
-def _compile(schema: Mapping[str, Any]) -> _Shape:
+def _compile(schema: Mapping[str, Any] | bool) -> _Shape:
+    if isinstance(schema, bool):  # `true` declares nothing in particular, so nothing is kept
+        return _Shape(frozenset(), {}, None)
     stated = schema.get("type", "object" if "properties" in schema else ())
     kinds = {stated} if isinstance(stated, str) else set(stated)
     items = schema.get("items")
@@ -210,29 +207,3 @@ def _compile(schema: Mapping[str, Any]) -> _Shape:
         properties={name: _compile(inner) for name, inner in schema.get("properties", {}).items()},
         items=_compile(items) if items is not None else None,
     )
-
-
-def _beyond_types(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The rules of `schema` that `keep` does not enforce; types and names are settled by then."""
-    rules = {name: rule for name, rule in schema.items() if name not in ("type", "properties", "items")}
-    if "integer" in schema.get("type", ()):
-        rules["type"] = schema["type"]
-    inner = {name: _beyond_types(rule) for name, rule in schema.get("properties", {}).items()}
-    if any(inner.values()):
-        rules["properties"] = {name: rule for name, rule in inner.items() if rule}
-    if "items" in schema and (items := _beyond_types(schema["items"])):
-        rules["items"] = items
-    return rules
-
-
-def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Any:
-    """`$` in Python accepts a newline after the match; here the end is the end."""
-    if not isinstance(value, str):
-        return
-    if pattern.endswith("$") and not pattern.endswith("\\$"):
-        pattern = pattern[:-1] + r"\Z"
-    if not re.search(pattern, value):
-        yield ValidationError("a string does not match its pattern")
-
-
-_Validator: Any = extend(Draft202012Validator, {"pattern": _pattern})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolation_kit.errors import IsolationKitError
+from isolation_kit.errors import StrictJSONError
 from isolation_kit.runtime import BridgeError, ChildSpec, Status, SubAgentResult, TaskBrief
 from isolation_kit.runtime.bridge import (
     TaskRequest,
@@ -17,8 +18,10 @@ from isolation_kit.runtime.bridge import (
     decode_result,
     encode_request,
     encode_result,
+    seen_result,
 )
 from isolation_kit.runtime.text import keyed_digest
+from isolation_kit.runtime.wire import contract_pb2 as wire
 
 DIGEST = keyed_digest(b"k")
 INPUTS = {"type": "object", "required": ["request"], "properties": {"request": {"type": "string"}}}
@@ -47,27 +50,67 @@ def test_a_request_arrives_as_it_was_sent(
     assert read(encode_request(sent)) == (sent, ())
 
 
-@given(st.sampled_from(list(Status)), readable, words, words)
+references = st.from_regex("artifact_[0-9a-f]{16}", fullmatch=True)
+reasons = st.sampled_from(["timeout", "loop_detected"])
+
+
+@given(st.sampled_from(list(Status)), readable, st.tuples(references), st.tuples(reasons))
 def test_a_result_arrives_as_it_was_sent(
     status: Status, text: str, artifacts: tuple[str, ...], errors: tuple[str, ...]
 ) -> None:
     """Every declared field survives the wire."""
-    sent = SubAgentResult("t_1", status, {"answer": text}, text, artifacts, errors)
+    sent = SubAgentResult("t_1", status, {"answer": text}, text[:200], artifacts, errors)
     assert decode_result(encode_result(sent.to_dict()), SPEC.result_fields, DIGEST) == (sent, ())
 
 
-@pytest.mark.parametrize("where", [(), ("brief",), ("brief", "inputs")], ids=["top", "brief", "inputs"])
-def test_undeclared_fields_of_a_request_are_dropped_and_reported(where: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("keys", [("history",), ("note", "debug")], ids=["top", "nested"])
+def test_undeclared_keys_inside_the_inputs_are_dropped_and_reported(keys: tuple[str, ...]) -> None:
     """At every depth, and never with the value."""
-    raw = json.loads(encode_request(request()))
-    spot = raw
-    for name in where:
-        spot = spot[name]
-    spot["history"] = "secret words"
-    got, dropped = read(json.dumps(raw).encode())
-    assert got == request()
-    assert [item.path for item in dropped] == [".".join((*where, "history"))]
+    inputs = {"type": "object", "properties": {"note": {"type": "object", "properties": {}}}}
+    spec = ChildSpec("worker", "Do it.", (), inputs)
+    value: Any = "secret words"
+    for key in reversed(keys):
+        value = {key: value}
+    message = wire.TaskRequest.FromString(encode_request(request()))
+    message.brief.inputs = json.dumps(value).encode()
+    _, dropped = decode_request(message.SerializeToString(), spec.request_fields, spec.outputs, DIGEST)
+    assert [item.path for item in dropped] == [".".join(("brief", "inputs", *keys))]
     assert "secret" not in repr(dropped)
+
+
+@pytest.mark.parametrize("where", ["", "brief."], ids=["top", "brief"])
+@pytest.mark.parametrize(
+    ("tail", "kind", "length"),
+    [
+        (b"\x7a\x06secret", "bytes", 6),
+        (b"\x78\xac\x02", "varint", 2),
+        (b"\x7d\x01\x02\x03\x04", "fixed32", 4),
+        (b"\x79" + bytes(8), "fixed64", 8),
+        (b"\x7b\x0a\x06secret\x7c", "group", 6),
+    ],
+    ids=["bytes", "varint", "fixed32", "fixed64", "group"],
+)
+def test_unknown_protobuf_fields_are_dropped_and_reported(
+    where: str, tail: bytes, kind: str, length: int
+) -> None:
+    """By number, wire type and length, in nested messages too."""
+    message = wire.TaskRequest.FromString(encode_request(request()))
+    (message.brief if where else message).MergeFromString(tail)
+    got, (dropped,) = read(message.SerializeToString())
+    assert got == request()
+    assert (dropped.path, dropped.kind, dropped.length, dropped.skew) == (f"{where}#15", kind, length, False)
+    assert "secret" not in repr(dropped)
+
+
+def test_the_digest_of_an_unknown_field_is_keyed() -> None:
+    """Equal values are seen to be equal by the holder of the key, and by nobody else."""
+    data = encode_request(request()) + b"\x7a\x06secret"
+    same, again, other = (
+        decode_request(data, SPEC.request_fields, SPEC.outputs, digest)[1][0].digest
+        for digest in (DIGEST, DIGEST, keyed_digest(b"other"))
+    )
+    assert same == again == DIGEST(b"secret")
+    assert same != other
 
 
 @pytest.mark.parametrize("field", ["debug", "messages"])
@@ -80,30 +123,115 @@ def test_undeclared_fields_of_a_result_are_dropped_and_reported(field: str) -> N
     assert {item.path for item in dropped} == {field, f"key_outputs.{field}"}
 
 
+def test_a_declared_name_of_another_type_is_dropped_and_reported() -> None:
+    """A summary that is an object is no summary: it crosses as an extension, and stays outside."""
+    raw = {**SubAgentResult("t_1", Status.SUCCEEDED).to_dict(), "summary": {"messages": ["x"]}}
+    got, dropped = decode_result(encode_result(raw), SPEC.result_fields, DIGEST)
+    assert got == SubAgentResult("t_1", Status.SUCCEEDED)
+    assert [item.path for item in dropped] == ["summary"]
+
+
+def test_an_extension_cannot_say_a_declared_field_again() -> None:
+    """Two values for one field are refused, not ranked."""
+    message = wire.TaskResponse.FromString(encode_result(SubAgentResult("t_1", Status.FAILED).to_dict()))
+    message.extensions = b'{"status": "succeeded"}'
+    with pytest.raises(BridgeError, match="again"):
+        decode_result(message.SerializeToString(), SPEC.result_fields, DIGEST)
+
+
+def test_a_field_that_is_said_twice_is_refused() -> None:
+    """Protobuf takes the last one; here two values for one field are no value."""
+    with pytest.raises(BridgeError, match="twice"):
+        read(encode_request(request()) + wire.TaskRequest(executor="other").SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        b'{"request": "a", "request": "b"}',
+        b'{"request": "a"} // b',
+        b'{"request": NaN}',
+        b"\xff",
+        b"[" * 9999,
+    ],
+    ids=["twice", "comment", "nan", "no utf-8", "deep"],
+)
+def test_the_inner_json_is_strict(inner: bytes) -> None:
+    """What two readers could read differently is refused."""
+    message = wire.TaskRequest.FromString(encode_request(request()))
+    message.brief.inputs = inner
+    with pytest.raises(StrictJSONError):
+        read(message.SerializeToString())
+
+
+ERRORS = (BridgeError, StrictJSONError)
+
+
 @given(st.binary(max_size=80))
 def test_random_bytes_raise_the_kits_own_error(data: bytes) -> None:
     """Nothing but the kit's error comes out of garbage."""
-    for decode in (read, lambda raw: decode_result(raw, SPEC.result_fields, DIGEST)):
-        with pytest.raises(IsolationKitError):
+    for decode in (read, seen_result, lambda raw: decode_result(raw, SPEC.result_fields, DIGEST)):
+        with pytest.raises(ERRORS):
             decode(data)
 
 
-@given(st.data())
-def test_mutated_bytes_decode_or_raise_the_kits_own_error(data: st.DataObject) -> None:
-    """One byte changed anywhere: a request, or the kit's error."""
-    raw = bytearray(encode_request(request("一二三")))
-    raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+@st.composite
+def mutated(draw: st.DrawFn, data: bytes) -> bytes:
+    """`data` with a few bytes replaced, removed or inserted, or a piece of it repeated."""
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(data)))
+        end = draw(st.integers(start, min(start + 6, len(data))))
+        data = data[:start] + draw(st.binary(max_size=6) | st.just(data[start:end] * 2)) + data[end:]
+    return data
+
+
+@given(mutated(encode_request(request("一二三"))))
+def test_a_mutated_request_decodes_or_raises_the_kits_own_error(data: bytes) -> None:
+    """Whatever was changed: a request, or the kit's error."""
     try:
-        got, _ = read(bytes(raw))
-    except IsolationKitError:
+        got, _ = read(data)
+    except ERRORS:
         return
     assert isinstance(got, TaskRequest)
+
+
+@given(
+    mutated(encode_result({**SubAgentResult("t_1", Status.FAILED, {"answer": "一"}).to_dict(), "debug": 1}))
+)
+def test_a_mutated_result_decodes_or_raises_the_kits_own_error(data: bytes) -> None:
+    """Whatever was changed: a result without the debug field, or the kit's error."""
+    try:
+        got, _ = decode_result(data, SPEC.result_fields, DIGEST)
+    except ERRORS:
+        return
+    assert isinstance(got.status, Status)
+    assert "debug" not in got.to_dict()
 
 
 @pytest.mark.parametrize("missing", ["executor", "brief", "timeout_ms"])
 def test_a_missing_field_is_named_by_rule(missing: str) -> None:
     """An incomplete request is refused."""
-    raw = json.loads(encode_request(request()))
-    del raw[missing]
+    message = wire.TaskRequest.FromString(encode_request(request()))
+    message.ClearField(missing)
     with pytest.raises(BridgeError, match="required"):
-        read(json.dumps(raw).encode())
+        read(message.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [request("\ud800"), request(constraints=("\ud800",)), replace(request(), timeout_ms=2**40)],
+    ids=["surrogate in inputs", "surrogate in a text", "number too large"],
+)
+def test_what_the_contract_cannot_hold_is_not_sent(sent: TaskRequest) -> None:
+    """The sender hears it, in the kit's own words."""
+    with pytest.raises(BridgeError, match="no place in the contract"):
+        encode_request(sent)
+
+
+@pytest.mark.parametrize("odd", [{1, 2}, float("nan"), "\ud800"], ids=["set", "nan", "surrogate"])
+@pytest.mark.parametrize("field", ["key_outputs", "debug"])
+def test_a_result_that_is_no_json_is_not_sent(field: str, odd: Any) -> None:
+    """A result that cannot be written down stays below."""
+    raw = {**SubAgentResult("t_1", Status.SUCCEEDED).to_dict(), field: {"answer": odd}}
+    with pytest.raises(BridgeError, match="no place in the contract"):
+        encode_result(raw)

@@ -1,0 +1,1 @@
+"""The wire format: `contract.proto`, and what is generated from it."""
