@@ -16,7 +16,7 @@ from isolation_kit.runtime.context import task_inputs
 from isolation_kit.runtime.delegate import delegate
 from isolation_kit.runtime.messages import ToolCall, ToolSpec
 from isolation_kit.runtime.parts import TASK, ParentScope
-from isolation_kit.runtime.result import shown
+from isolation_kit.runtime.text import canonical
 from isolation_kit.runtime.tools import refusal
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ByTask:
         inputs = task_inputs(call.arguments, self.tool.parameter)
         if inputs is None:
             return refusal("bad_arguments").text
-        return shown(await delegate(runtime, layer_scope(layer), self.spec, inputs))
+        return canonical(runtime.parts.report(await delegate(runtime, layer_scope(layer), self.spec, inputs)))
 
 
 def layer_scope(layer: Child) -> ParentScope:

@@ -30,7 +30,6 @@ __all__ = [
     "SubAgentResult",
     "envelope",
     "result_of",
-    "shown",
     "summarise",
 ]
 
@@ -166,11 +165,6 @@ def summarise(text: str) -> str:
     ends = _END.finditer(text[: 4 * SUMMARY_LIMIT])
     third = next(islice(ends, _SENTENCES - 1, None), None)
     return cut(text if third is None else text[: third.end()].rstrip(), SUMMARY_LIMIT)
-
-
-def shown(result: SubAgentResult) -> str:
-    """What the model above gets of a result: all that is said in it, but not the task's id."""
-    return canonical({name: value for name, value in result.to_dict().items() if value and name != "task_id"})
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,8 +57,12 @@ class StageModel:
         )
         return ModelReply(reply.text, tuple(ToolCall(use.id, use.name, use.arguments) for use in reply.calls))
 
+    def forget(self) -> None:
+        """Let go of all messages: a child has ended."""
+        self._forms.clear()
+
     def _chat(self, message: Message) -> dict[str, Any]:
-        """A message's chat form; the next request repeats it, so it is kept as long as the message lives."""
+        """A message's chat form; the next request repeats it, so it is kept until a child ends."""
         known = self._forms.get(id(message))
         if known is None or known[0] is not message:
             known = self._forms[id(message)] = (message, _chat_form(message))
@@ -95,11 +99,12 @@ def _function_form(tool: ToolSpec) -> dict[str, Any]:
 
 
 class StageHooks(NoHooks):
-    """Tells the stage what only the runtime can see."""
+    """Tells the stage what only the runtime can see, and the models when to forget."""
 
-    def __init__(self, stage: Stage, root: str) -> None:
+    def __init__(self, stage: Stage, root: str, models: Mapping[str, StageModel]) -> None:
         self._stage = stage
         self._root = root
+        self._models = models
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
         """Record the brief as the child's context."""
@@ -107,6 +112,8 @@ class StageHooks(NoHooks):
 
     def context_died(self, agent: str, ending: str) -> None:
         """Record the child's end."""
+        if agent in self._models:
+            self._models[agent].forget()
         self._stage.ended(agent)
 
     def result_up(self, agent: str, result: SubAgentResult) -> None:
@@ -146,8 +153,8 @@ class System:
     """What both targets have in common: the wired runtime, the store, the sessions by user and name."""
 
     def __init__(self, stage: Stage, root: str, parts: Parts, launch: Launch = inline) -> None:
-        hooks = StageHooks(stage, root)
         models: dict[str, StageModel] = {}
+        hooks = StageHooks(stage, root, models)
         tools: dict[tuple[str, str], ToolFunction] = {}
         limits = stage.limits
 

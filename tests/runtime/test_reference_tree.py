@@ -5,6 +5,8 @@ The scenarios nest their delegations by hand; the audit's own generator scripts 
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +16,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolation_kit import stage
 from isolation_kit.config import load
-from isolation_kit.runtime import CLEAN, Message, ParentScope, Parts, TaskBrief, build_child_context
+from isolation_kit.runtime import (
+    CLEAN,
+    Message,
+    ModelRequest,
+    ParentScope,
+    Parts,
+    TaskBrief,
+    build_child_context,
+)
 from isolation_kit.scenario import Act, Answer, Delegate, Place, Say, Scenario, TurnPlan, UseTool
 from isolation_kit.stage import Ledger, Runner
 from isolation_kit.target import declaration_of
+from isolation_kit.targets.reference_stage import StageHooks, StageModel
 from isolation_kit.targets.reference_tree import make_reference_tree, reference_tree
 from isolation_kit.trace import Channel, Trace
 
@@ -158,3 +170,29 @@ def test_the_trees_configuration_names_what_the_audit_does_not_reach() -> None:
     declaration = declaration_of(reference_tree)
     untested = set(declaration.children) - set(declaration.direct)
     assert set(config.untested_of("reference_tree")) == untested == {"researcher", "reader"}
+
+
+class _Puppets:
+    """A stage of which only the models are asked."""
+
+    def model(self, agent: str) -> _Puppets:
+        return self
+
+    def ended(self, agent: str) -> None:
+        self.last = agent
+
+    async def reply(self, call: Any) -> Any:
+        return stage.ModelReply("42")
+
+
+@pytest.mark.parametrize(("ended", "left"), [("reader", 0), ("planner", 1)], ids=["its child", "another"])
+def test_a_puppets_model_forgets_an_ended_child(ended: str, left: int) -> None:
+    """The chat form of a message is kept for the next request, and no longer than the child."""
+    puppets: Any = _Puppets()
+    model = StageModel(puppets, "reader")
+    hooks = StageHooks(puppets, "parent", {"reader": model})
+    asyncio.run(model.reply(ModelRequest("reader", (Message("user", "scratch-77e1"),))))
+    hooks.context_died(ended, "ended")
+    gc.collect()
+    kept = [item for item in gc.get_objects() if isinstance(item, Message) and "scratch-77e1" in item.content]
+    assert len(kept) == left
