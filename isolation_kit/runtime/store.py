@@ -16,7 +16,7 @@ Only the parent touches it; a child gets values, never a session id. The rules, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from isolation_kit.errors import StrictJSONError
@@ -67,10 +67,10 @@ _STEP_LIMIT = 2**53  # what every JSON reader and every database holds exactly
 
 @dataclass(frozen=True, slots=True)
 class StepKey:
-    """Whose step this is: user, session and running number, from 0."""
+    """Whose step this is: user, session and running number, from 0. Its `repr` shows the number only."""
 
-    user: str
-    session: str
+    user: str = field(repr=False)
+    session: str = field(repr=False)
     step: int
 
 

@@ -159,8 +159,11 @@ class SqliteStore(Closing):
     async def _call(self, work: Callable[..., T], *args: Any) -> T:
         if self._closed or os.getpid() != self._process:
             raise StoreClosedError("the store is closed or another process's; open one of your own")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._worker, self._worked, work, *args)
+        try:
+            waiting = asyncio.get_running_loop().run_in_executor(self._worker, self._worked, work, *args)
+        except RuntimeError:  # another thread closed the store a moment ago
+            raise StoreClosedError("the store is closed; open it again") from None
+        return await waiting
 
     # From here on everything runs in the worker thread.
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -38,10 +40,18 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture
+def quick() -> Iterator[Path]:
+    """A folder in memory where there is one: these tests are not about the disk, and each step is synced."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as name:
+        yield Path(name)
+
+
 @pytest.fixture(params=["memory", "sqlite"])
-def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Fresh:
+def fresh(request: pytest.FixtureRequest, quick: Path) -> Fresh:
     """Opens a new, empty store; its arguments are those of the stores (`on_write`, `now`)."""
-    files = (tmp_path / f"{number}.db" for number in count())
+    files = (quick / f"{number}.db" for number in count())
 
     @contextmanager
     def opened(**arguments: Any) -> Iterator[Store]:

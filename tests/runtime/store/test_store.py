@@ -19,7 +19,7 @@ Fresh = Callable[..., AbstractContextManager[Store]]
 
 KEY = StepKey("u", "s", 1)
 SECRET = "sk-fake-4711"
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text,

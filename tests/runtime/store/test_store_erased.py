@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isolation_kit.runtime import StepKey
@@ -85,17 +85,16 @@ def test_a_reader_that_blocks_the_purge_is_told(tmp_path: Path, clock: Any) -> N
         assert SECRET.encode() not in _raw(tmp_path)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 63))
-def test_no_expired_value_hides_among_living_ones(seed: int) -> None:
+def test_no_expired_value_hides_among_living_ones(quick: Path, seed: int) -> None:
     """Steps of all sizes expire in any order: rows move between pages, and erasing leaves no copy behind."""
     draw = random.Random(seed)
     names = [f"token{number:04d}x" for number in range(60)]
     with (
-        TemporaryDirectory() as folder,
+        TemporaryDirectory(dir=quick) as folder,
         closing(connected(Path(folder, "s.db"), TABLES, 0, None)) as connection,
     ):
-        connection.execute("PRAGMA synchronous = OFF")
         for second, name in enumerate(names):
             value = encoded(name * draw.choice([1, 5, 20, 400]))
             append(connection, draw.uniform(0, 100), f"u{draw.randrange(5)}", name, value)

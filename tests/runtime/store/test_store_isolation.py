@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,12 +18,12 @@ from isolation_kit.runtime.store import ID_LIMIT
 Fresh = Callable[..., AbstractContextManager[Store]]
 Name = tuple[str, str]
 
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # Each family holds names that a careless comparison takes for one: joined keys, LIKE and GLOB and Redis
 # patterns, case, normal forms, look-alikes, C strings, numbers, quoting, cut names.
 FAMILIES = (
-    ("a", "a:b", "b", "b:c", ":", "a:", "a/b", "a\x1fb"),
+    ("a", "a:b", "b", "b:c", "c", ":", "a:", ":b", "a/b", "a\x1fb"),
     ("agent_1", "agent_10", "agent%1", "agent-1", "agent?1", "agent", "%", "_", "*", "[a-z]*", "agent_[1]"),
     ("ann", "Ann", "ANN", "ann ", " ann", "ann\n", "ann\u200b", "\ufeffann"),
     ("é", "e\u0301", "É", "ﬁ", "fi", "ß", "ss", "ı", "i", "İ", "Å", "Å"),
@@ -52,6 +53,23 @@ def neighbours(draw: st.DrawFn) -> list[Name]:
     base = draw(st.sampled_from(family) | free)
     one = st.sampled_from(family) | _like(base) | st.just(base)
     return draw(st.lists(st.tuples(one, one), min_size=2, max_size=6, unique=True))
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=range(len(FAMILIES)))
+def test_every_name_of_a_family_is_a_session_of_its_own(fresh: Fresh, family: tuple[str, ...]) -> None:
+    """All of them as users and as sessions in one store: each reads its own value, and nobody else's."""
+    names = [(user, session) for user in family for session in (family[0], family[-1])]
+    names = list(dict.fromkeys(names + [(session, user) for user, session in names]))
+
+    async def scene(store: Store) -> None:
+        for number, name in enumerate(names):
+            assert (await store.append(*name, number)).step == 0
+        for number, name in enumerate(names):
+            assert await store.versions(StepKey(*name, 0)) == (number,)
+            assert await store.steps(*name) == (number,)
+
+    with fresh() as store:
+        asyncio.run(scene(store))
 
 
 @few

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from isolation_kit.runtime import StepKey
 from isolation_kit.runtime.store_sqlite import SqliteStore
 
@@ -16,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 # Says what was acknowledged, step and value, and what was refused.
 WRITER = """
 import asyncio, sys
-from isolation_kit.runtime import StepKey, StepTakenError
+from isolation_kit.runtime import StepKey, StepTakenError, StoreError
 from isolation_kit.runtime.store_sqlite import SqliteStore
 
 async def main(path, how, first, count):
@@ -31,20 +33,27 @@ async def main(path, how, first, count):
                 print(step, number, flush=True)
             except StepTakenError:
                 print("taken", step, flush=True)
+            except StoreError as error:
+                print("refused", error.reason, flush=True)
+                return
 
 asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def _writer(path: Path, how: str, first: int, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITER, str(path), how, str(first), str(count)]
+# A disk that is full for this process: no file may grow past 200 kB.
+ON_A_FULL_DISK = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n{WRITER}"
+
+
+def _writer(path: Path, how: str, first: int, count: int, code: str = WRITER) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", code, str(path), how, str(first), str(count)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def _acknowledged(output: str) -> dict[int, int]:
     lines = (line.split() for line in output.splitlines())
-    return {int(step): int(value) for step, value in lines if step != "taken"}
+    return {int(step): int(value) for step, value in lines if step.isdecimal()}
 
 
 def test_processes_that_append_lose_nothing(tmp_path: Path) -> None:
@@ -85,3 +94,16 @@ def test_a_killed_writer_loses_no_acknowledged_step(tmp_path: Path) -> None:
         for step, value in told.items():
             assert asyncio.run(store.read(StepKey("u", "s", step))) == value
         assert asyncio.run(store.append("u", "s", "on")).step >= len(told)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no resource limits")
+def test_a_full_disk_loses_no_acknowledged_step(tmp_path: Path) -> None:
+    """When the system refuses to write on, the writer hears it, and all that it was told before is there."""
+    path = tmp_path / "s.db"
+    output, _ = _writer(path, "append", 0, 10_000, ON_A_FULL_DISK).communicate(timeout=60)
+    told = _acknowledged(output)
+    assert output.splitlines()[-1] in ("refused store_full", "refused store_unavailable")
+    assert told
+    with SqliteStore(path) as store:
+        assert dict(enumerate(asyncio.run(store.steps("u", "s")))) == told
+        assert asyncio.run(store.append("u", "s", "on")).step == len(told)
