@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ToolText", "call_tool", "filter_tool_result", "refusal"]
 
 _SHORTEST = 16
-_RAW_LIMIT = 1_000_000  # characters: twenty times the default limit of a reply
+_RAW_TIMES, _RAW_LEAST = 16, 100_000  # characters that are read at all: so many times the limit, or so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ def refusal(reason: str) -> ToolText:
 def filter_tool_result(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> ToolText:
     """The declared part of `raw` in at most `limit` characters, valid JSON where JSON was declared.
 
-    A reply that strict JSON refuses (duplicate keys, comments, a tail), and one of more than a million
-    characters, gives a reason, none of its text.
+    A reply that strict JSON refuses (duplicate keys, comments, a tail) gives a reason, none of its text. So
+    does one of more than 16 times the limit and 100,000 characters, before any work is done on it.
     """
-    if len(raw) > _RAW_LIMIT:  # before any work is done on it
+    if len(raw) > max(_RAW_TIMES * limit, _RAW_LEAST):
         return refusal("too_large")
     if tool.fields is None:
         return _text_part(raw, tool, limit)
@@ -81,13 +81,16 @@ def _fitted(value: Any, limit: int) -> str | None:
     Identifiers and numbers are not cut, and no item of a list is left out, for that would show nowhere.
     """
     text = canonical(value)
+    if len(text) <= limit:
+        return text
+    shortest = canonical(_shortened(value, _SHORTEST))
+    if len(shortest) > limit:
+        return None
     longest = limit
-    while len(text) > limit:
+    while len(text) > limit and longest > _SHORTEST:
         longest //= 2
-        if longest < _SHORTEST:
-            return None
         text = canonical(_shortened(value, longest))
-    return text
+    return text if len(text) <= limit else shortest
 
 
 def _shortened(value: Any, longest: int, name: str = "") -> Any:
