@@ -24,7 +24,7 @@ from isolation_kit.runtime.contract import Contract, ContractError, declared_fie
 from isolation_kit.runtime.delegate import delegate
 from isolation_kit.runtime.failures import ErrorClass, Failure
 from isolation_kit.runtime.fields import AllowList, Dropped
-from isolation_kit.runtime.hooks import Decision, Hooks, NoHooks, Several
+from isolation_kit.runtime.hooks import Decision, Hooks, NoHooks
 from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.loops import LoopLimits
 from isolation_kit.runtime.machine import Machine, State
@@ -35,6 +35,7 @@ from isolation_kit.runtime.parent_task import TaskParent, task_tool, task_turn
 from isolation_kit.runtime.parts import CLEAN, ParentScope, Parts
 from isolation_kit.runtime.result import Reason, Status, SubAgentResult
 from isolation_kit.runtime.retry import Retries
+from isolation_kit.runtime.several import Several
 from isolation_kit.runtime.sharding import SHARDS, shard_of
 from isolation_kit.runtime.store import StepKey, StepTakenError, Store, StoreError
 from isolation_kit.runtime.store_memory import MemoryStore

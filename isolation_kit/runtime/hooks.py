@@ -12,7 +12,7 @@ from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest
 from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.store import StepKey
 
-__all__ = ["Decision", "DecisionKind", "Ending", "Hooks", "NoHooks", "Several", "Way"]
+__all__ = ["Decision", "DecisionKind", "Ending", "Hooks", "NoHooks", "Way"]
 
 Way = Literal["down", "up"]
 Ending = Literal["ended", "cancelled"]
@@ -77,6 +77,9 @@ class Hooks(Protocol):
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
         """POLLUTION_DETECTED: an undeclared field was dropped; `source_tool` is "" at the bridge."""
 
+    def skewed(self, agent: str, task_id: str, dropped: Dropped) -> None:
+        """The bridge dropped a field that only the other side's newer contract declares: no pollution."""
+
     def alarm(self, agent: str, reason: str, trace_id: str) -> None:
         """A child was stopped, or reached for what it may not: a loop, a repeated call, a forbidden tool."""
 
@@ -135,6 +138,9 @@ class NoHooks:
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
         """Do nothing."""
 
+    def skewed(self, agent: str, task_id: str, dropped: Dropped) -> None:
+        """Do nothing."""
+
     def alarm(self, agent: str, reason: str, trace_id: str) -> None:
         """Do nothing."""
 
@@ -155,100 +161,3 @@ class NoHooks:
 
     def refused(self, agent: str, reason: str) -> None:
         """Do nothing."""
-
-
-class Several:
-    """Tells each of several watchers, in their order."""
-
-    def __init__(self, *watchers: Hooks) -> None:
-        self._watchers = watchers
-
-    def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.delegation_began(agent, task_id, held)
-
-    def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.context_born(agent, brief, messages)
-
-    def context_crossed(self, agent: str, way: Way, data: bytes) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.context_crossed(agent, way, data)
-
-    def context_died(self, agent: str, ending: Ending) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.context_died(agent, ending)
-
-    def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.delegation_ended(agent, result)
-
-    def request_built(self, request: ModelRequest) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.request_built(request)
-
-    def model_replied(self, agent: str, reply: ModelReply | None) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.model_replied(agent, reply)
-
-    def tool_called(self, agent: str, tool: str) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.tool_called(agent, tool)
-
-    def tool_replied(self, agent: str, tool: str, reason: str) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.tool_replied(agent, tool, reason)
-
-    def result_up(self, agent: str, result: SubAgentResult) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.result_up(agent, result)
-
-    def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.pollution(agent, task_id, dropped, source_tool)
-
-    def alarm(self, agent: str, reason: str, trace_id: str) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.alarm(agent, reason, trace_id)
-
-    def decided(self, agent: str, decision: Decision) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.decided(agent, decision)
-
-    def state_entered(self, agent: str, state: str) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.state_entered(agent, state)
-
-    def memory_peaked(self, agent: str, peak: int) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.memory_peaked(agent, peak)
-
-    def store_written(self, key: StepKey, data: bytes) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.store_written(key, data)
-
-    def log_line(self, agent: str, line: str) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.log_line(agent, line)
-
-    def refused(self, agent: str, reason: str) -> None:
-        """Tell all."""
-        for watcher in self._watchers:
-            watcher.refused(agent, reason)

@@ -17,8 +17,9 @@ from isolation_kit.runtime.observe.snapshots import (
     overlap,
     read_snapshots,
 )
-from isolation_kit.runtime.observe.spans import Span, Trace, Tracer, Where
+from isolation_kit.runtime.observe.spans import Span, Trace, Where
 from isolation_kit.runtime.observe.terms import Measure
+from isolation_kit.runtime.observe.tracer import Tracer
 from isolation_kit.runtime.observe.traces import RawTraces, TraceLog, read_traces
 from isolation_kit.runtime.observe.watching import Watching, watch
 

@@ -1,4 +1,4 @@
-"""Append-only files of JSON lines: one write a line, mode 0600, a torn last line is tolerated."""
+"""Append-only files of JSON lines: mode 0600, written in blocks, a torn last line is tolerated."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from isolation_kit.strictjson import loads
 __all__ = ["LineFile", "Write", "read_lines"]
 
 Write = Callable[[str], None]
+_GATHERED = 65_536
 Record = TypeVar("Record")
 
 
 class LineFile:
     """Writes lines to a file that only its owner can read.
 
-    Watching must not change a run: a line that could not be written (full disk) is counted in `lost`, and
-    the run goes on.
+    Lines are gathered to 64 kB or until `flush`: a kill costs what was not written yet, and a write for each
+    line would cost more than the line. Watching must not change a run: lines that could not be written (full
+    disk) are counted in `lost`, and the run goes on.
     """
 
     def __init__(self, path: Path, *, new: bool = False) -> None:
@@ -34,22 +36,35 @@ class LineFile:
         # The mode above holds for a new file only: an old one may be open to others.
         os.fchmod(self._file, 0o600)
         _drop_torn_line(self._file)
+        self._waiting: list[str] = []
+        self._size = 0
         self.lost = 0
 
     def __call__(self, line: str) -> None:
-        """Append one line. A line goes out in one write, so a kill tears the last one at most."""
-        data = f"{line}\n".encode("utf-8", "backslashreplace")
+        """Append one line."""
+        self._waiting.append(line)
+        self._size += len(line)
+        if self._size > _GATHERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits, in one write: all of its lines, or none."""
+        if not self._waiting:
+            return
+        lines, self._waiting, self._size = self._waiting, [], 0
+        data = "".join([f"{line}\n" for line in lines]).encode("utf-8", "backslashreplace")
         try:
             written = os.write(self._file, data)
             if written != len(data):
-                self.lost += 1
+                self.lost += len(lines)
                 os.ftruncate(self._file, os.fstat(self._file).st_size - written)
         except OSError:
-            self.lost += 1
+            self.lost += len(lines)
 
     def close(self) -> None:
-        """Close the file; a second call does nothing."""
+        """Write what waits and close the file; a second call does nothing."""
         if self._file >= 0:
+            self.flush()
             os.close(self._file)
             self._file = -1
 
@@ -74,8 +89,8 @@ def _record(line: bytes, make: Callable[[dict[str, Any]], Record], place: str) -
         return make(value)
     except (LookupError, TypeError, ValueError) as error:  # StrictJSONError is a ValueError
         raise UsageError(
-            f"{place} is no record of this log ({type(error).__name__}); give a file that an observer of this "
-            "kind wrote"
+            f"{place} is no record of this log ({type(error).__name__}); give a file that an observer of "
+            "this kind wrote"
         ) from None
 
 

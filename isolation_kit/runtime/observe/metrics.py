@@ -12,6 +12,7 @@ from typing import Literal
 from isolation_kit.errors import UsageError
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.hooks import Decision, NoHooks, Way
+from isolation_kit.runtime.messages import ModelReply
 from isolation_kit.runtime.observe.exposition import Counter, Histogram, Peak, exposition
 from isolation_kit.runtime.observe.names import Names
 from isolation_kit.runtime.observe.spans import Span
@@ -68,14 +69,18 @@ class Metrics(NoHooks):
         """Keep the highest peak."""
         self.memory.raise_to(self._label(agent), value=peak)
 
+    def model_replied(self, agent: str, reply: ModelReply | None) -> None:
+        """Count a model call."""
+        self.model_calls.add(self._label(agent), "ok" if reply is not None else "model_failed")
+
+    def tool_replied(self, agent: str, tool: str, reason: str) -> None:
+        """Count a tool call."""
+        self.tool_calls.add(self._label(agent), self._label(tool), self._label(reason or "ok"))
+
     def span_ended(self, span: Span) -> None:
-        """Take durations, outcomes and tokens of a span."""
+        """Take the duration of a turn or state, the tokens of a delegation."""
         agent, label = self._label(span.agent), self._label
-        if span.kind == "model":
-            self.model_calls.add(agent, label(span.status))
-        elif span.kind == "tool":
-            self.tool_calls.add(agent, label(span.name), label(span.status))
-        elif span.kind == "state":
+        if span.kind == "state":
             self.states.observe(agent, label(span.name), value=span.seconds)
         elif span.kind == "turn":
             self.turns.observe(agent, label(span.status), value=span.seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from json.encoder import encode_basestring
 from typing import get_args
 
 from isolation_kit.runtime.child import ChildSpec
@@ -42,6 +43,10 @@ class Names:
     def shown(self, name: str) -> str:
         """`name` if it is known, else `#` and its digest: still comparable, never readable."""
         return name if name in self.known else self._masked(name)
+
+    def quoted(self, name: str) -> str:
+        """`shown` as a JSON string."""
+        return encode_basestring(self.shown(name))
 
     def label(self, name: str) -> str:
         """`name` if it is known, else `other`: a metric's label must not grow with what others invent."""

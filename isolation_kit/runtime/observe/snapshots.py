@@ -1,15 +1,17 @@
 """The context snapshot log: what each context was made of, in lengths and keyed digests (article 002, 6.2).
 
-A line when a context is handed over (`held`, the parent's side), is born, crosses and dies. "The child's
-initial context holds no keyword that only the parent's history has" is checked at birth, exactly (`carried`),
-and can be checked later between any two lines, without any text.
+A line when a context is born, crosses and dies. "The child's initial context holds no keyword that only the
+parent's history has" is checked at birth, exactly (`carried`). Where a term in a child's context is explained
+neither by its inputs nor by its deployment's constants, what the parent holds is logged too (`held`), so that
+the check can be made again later, between two lines and without any text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,15 +23,16 @@ from isolation_kit.runtime.messages import Message
 from isolation_kit.runtime.observe.lines import Write, read_lines
 from isolation_kit.runtime.observe.names import Names
 from isolation_kit.runtime.observe.spans import Where
-from isolation_kit.runtime.observe.terms import Measure, message_text
+from isolation_kit.runtime.observe.terms import Measure, message_text, terms
 from isolation_kit.runtime.parts import ParentScope, write_brief
-from isolation_kit.runtime.text import Digest, canonical
+from isolation_kit.runtime.text import Digest
 
 __all__ = ["Overlap", "Part", "Snapshot", "SnapshotLog", "overlap", "read_snapshots"]
 
 Moment = Literal["held", "born", "crossed", "died"]
 _SKETCH = 256
-_REMEMBERED = 256
+_REMEMBERED = 4096
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +72,12 @@ class Snapshot:
     digest: str = ""
     ending: Ending | Literal[""] = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values, without what is empty."""
-        raw = {name: getattr(self, name) for name in self.__slots__}
-        raw["parts"] = [[part.name, part.characters, part.tokens] for part in self.parts]
-        return {name: value for name, value in raw.items() if value or name == "agent"}
-
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Snapshot:
         """The snapshot of a line."""
         lists = {name: tuple(raw.get(name, ())) for name in ("terms", "inputs")}
         parts = tuple(Part(*part) for part in raw.get("parts", ()))
-        return cls(**{"task_id": "", "trace_id": "", **raw, **lists, "parts": parts})
+        return cls(**{**raw, **lists, "parts": parts})
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,76 +126,85 @@ class SnapshotLog(NoHooks):
         self._names = names
         self._measure = measure
         self._where = where
-        self._constants = {spec.name: _constants(spec, names.digest, measure) for spec in specs}
-        self._held: ContextVar[tuple[frozenset[str], ...]] = ContextVar("held", default=())
-        self._sketches: dict[tuple[frozenset[str], ...], tuple[tuple[str, ...], bool]] = {}
+        self._constants = {spec.name: _constants(spec, names.digest) for spec in specs}
+        self._explained: set[tuple[str, int, int]] = set()
+        self._same: dict[int, list[str]] = {}  # what a spec states comes with each of its briefs
+        self._held: ContextVar[Sequence[Message]] = ContextVar("held", default=())
 
     def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
-        """Write what the delegating side holds, and keep its digests until the child is born."""
-        texts = [message_text(message) for message in held]
-        known = tuple([self._measure.terms(text) for text in texts])
-        self._held.set(known)
-        if known not in self._sketches:
-            if len(self._sketches) >= _REMEMBERED:
-                self._sketches.clear()
-            self._sketches[known] = _sketch(frozenset().union(*known))
-        terms, sampled = self._sketches[known]
-        whole = Part("history", sum(map(len, texts)), sum(map(self._measure.tokens, texts)))
-        self._put("held", agent, parts=(whole,), terms=terms, sampled=sampled)
+        """Keep the delegating side's history at hand until the child is born."""
+        self._held.set(held)
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
-        """Write what the child starts from, and how much of the delegating side's history is in it."""
-        known = self._measure.terms
-        whole = frozenset().union(*[known(message.content) for message in messages])
-        inputs = known(canonical(brief.inputs))
-        own = whole - inputs - self._constants.get(agent, frozenset())
-        carried = sum(any(term in history for history in self._held.get()) for term in own) if own else 0
-        terms, sampled = _sketch(own)
-        self._put(
-            "born",
-            agent,
-            parts=(*self._message_parts(messages), *self._field_parts(brief)),
-            terms=terms,
-            inputs=_sketch(inputs)[0],
-            sampled=sampled,
-            carried=carried,
-        )
+        """Write what the child starts from; where some of it was not given, also what its parent holds."""
+        held = self._held.get()
+        self._held.set(())
+        inputs = terms(" ".join([*brief.inputs, *brief.inputs.values()]))
+        own: set[str] = set()
+        for message in messages:
+            own |= self._unexplained(agent, message_text(message), inputs)
+        rest = f',"parts":[{self._parts(brief, messages)}],"inputs":{_listed(self._measure.digests(inputs))}'
+        if own:
+            history: set[str] = set().union(*[terms(message_text(message)) for message in held])
+            self._put("held", agent, _sketch(self._measure.digests(history)))
+            rest += f',"carried":{len(own & history)}{_sketch(self._measure.digests(own))}'
+        self._put("born", agent, rest)
 
     def context_crossed(self, agent: str, way: Way, data: bytes) -> None:
         """Write how many bytes crossed, and their digest."""
-        self._put("crossed", agent, way=way, size=len(data), digest=self._names.digest(data))
+        self._put(
+            "crossed", agent, f',"way":"{way}","size":{len(data)},"digest":"{self._names.digest(data)}"'
+        )
 
     def context_died(self, agent: str, ending: Ending) -> None:
         """Write that the child is gone."""
-        self._held.set(())
-        self._put("died", agent, ending=ending)
+        self._put("died", agent, f',"ending":"{ending}"')
 
-    def _put(self, moment: Moment, agent: str, **rest: Any) -> None:
+    def _unexplained(self, agent: str, text: str, inputs: set[str]) -> set[str]:
+        """The terms of a message that are neither inputs nor constants."""
+        key = (agent, hash(text), len(text))
+        if key in self._explained:
+            return set()
+        own = terms(text) - self._constants.get(agent, _NONE)
+        if not own and len(self._explained) < _REMEMBERED:
+            self._explained.add(key)  # the same system message comes with each delegation
+        return own - inputs
+
+    def _put(self, moment: Moment, agent: str, rest: str) -> None:
+        """Write a line, built by hand of quoted names, numbers and digests: an encoder costs five of them."""
         where = self._where()
-        snapshot = Snapshot(moment, self._names.shown(agent), where.trace_id, where.task_id, **rest)
-        self._write(canonical(snapshot.to_dict()))
+        self._write(
+            f'{{"moment":"{moment}","agent":{self._names.quoted(agent)},"trace_id":{encode_basestring(where.trace_id)},'
+            f'"task_id":"{where.task_id}"{rest}}}'
+        )
 
-    def _message_parts(self, messages: tuple[Message, ...]) -> Iterator[Part]:
-        for message in messages:
-            yield self._part(f"message.{self._names.shown(message.role)}", message_text(message))
+    def _parts(self, brief: TaskBrief, messages: tuple[Message, ...]) -> str:
+        shown = self._names.shown
+        parts = [self._part(f"message.{shown(message.role)}", message_text(message)) for message in messages]
+        parts += [self._part(f"brief.inputs.{shown(name)}", text) for name, text in brief.inputs.items()]
+        key = hash((brief.goal, brief.global_context, brief.constraints))
+        if key not in self._same:
+            if len(self._same) >= _REMEMBERED:
+                self._same.clear()
+            texts = (brief.goal, brief.global_context, "".join(brief.constraints))
+            fields = zip(("goal", "global_context", "constraints"), texts, strict=True)
+            self._same[key] = [self._part(f"brief.{name}", text) for name, text in fields if text]
+        return ",".join(parts + self._same[key])
 
-    def _field_parts(self, brief: TaskBrief) -> Iterator[Part]:
-        yield self._part("brief.goal", brief.goal)
-        for name, text in brief.inputs.items():
-            yield self._part(f"brief.inputs.{self._names.shown(name)}", text)
-        yield self._part("brief.global_context", brief.global_context)
-        yield self._part("brief.constraints", "".join(brief.constraints))
-
-    def _part(self, name: str, text: str) -> Part:
-        return Part(name, len(text), self._measure.tokens(text))
+    def _part(self, name: str, text: str) -> str:
+        return f"[{encode_basestring(name)},{len(text)},{self._measure.tokens(text)}]"
 
 
-def _constants(spec: ChildSpec, digest: Digest, measure: Measure) -> frozenset[str]:
+def _constants(spec: ChildSpec, digest: Digest) -> frozenset[str]:
     """The terms of the context of a child that is handed nothing: the deployment's, nobody's data."""
     empty = build_child_context(write_brief(ParentScope("", ""), spec, {}, digest))
-    return frozenset().union(*[measure.terms(message.content) for message in empty])
+    return frozenset().union(*[terms(message.content) for message in empty])
 
 
-def _sketch(terms: frozenset[str]) -> tuple[tuple[str, ...], bool]:
+def _sketch(digests: list[str]) -> str:
     """The lowest digests: a choice that depends on the terms alone, so two sketches can be compared."""
-    return tuple(sorted(terms)[:_SKETCH]), len(terms) > _SKETCH
+    return f',"terms":{_listed(digests)},"sampled":{"true" if len(digests) > _SKETCH else "false"}'
+
+
+def _listed(digests: list[str]) -> str:
+    return '["' + '","'.join(digests[:_SKETCH]) + '"]' if digests else "[]"

@@ -1,4 +1,4 @@
-"""Which traces are kept: failures whole, of the others a sample and one line each (article 003, section 5.4).
+"""Which traces are kept: each failure, and of the others a sample (article 003, section 5.4).
 
 Nothing here holds a text. `RawTraces` does, for who must read what a failing child was sent: it is never made
 unless asked for, keeps failures only, in files that only their owner can read.
@@ -7,9 +7,10 @@ unless asked for, keeps failures only, in files that only their owner can read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from isolation_kit.errors import UsageError
 from isolation_kit.runtime.hooks import NoHooks, Way
@@ -26,45 +27,46 @@ _RAW_CHARACTERS = 1_000_000
 
 
 class TraceLog:
-    """Writes a line for each trace.
+    """Writes a line for each failed trace, and for a share of the others; all are counted in the metrics.
 
     Args:
-        share: of the traces without a failure, the share (0 to 1) that is kept with all spans. Chosen by the
-            trace's id, so that every part of a system keeps the same ones.
+        share: of the traces without a failure, the share (0 to 1) that is kept. Chosen by the trace's id, so
+            that every part of a system keeps the same ones.
     """
 
     def __init__(self, write: Write, *, share: float = 0.01) -> None:
         if not 0 <= share <= 1:
             raise UsageError(f"the share of traces to keep is {share}; allowed is 0 to 1, for example 0.01")
         self._write = write
-        self._share = share
+        self._below = share * 2**32
 
     def trace_ended(self, trace: Trace) -> None:
-        """Write the trace."""
-        root = trace.spans[-1] if trace.spans else None
+        """Write the trace, if it is to be kept."""
+        if not trace.failed and crc32(trace.trace_id.encode()) >= self._below:
+            return
         line = {
             "trace_id": trace.trace_id,
             "failed": trace.failed,
-            "count": len(trace.spans) + trace.cut,
-            "seconds": round(root.seconds, 6) if root is not None else 0.0,
+            "seconds": round(trace.seconds, 6),
+            "cut": trace.cut,
+            "spans": [_told(span) for span in trace.spans],
         }
-        if trace.failed or int(trace.trace_id[:8], 16) < self._share * 2**32:
-            line["spans"] = [_told(span) for span in trace.spans]
         self._write(canonical(line))
 
 
 def read_traces(path: Path) -> tuple[Trace, ...]:
-    """The traces of a log; those that were not sampled have no spans, and `cut` counts all."""
+    """The traces of a log."""
     return read_lines(path, _read)
 
 
 def _read(raw: dict[str, Any]) -> Trace:
-    spans = tuple(Span(**{"name": "", **span}) for span in raw.get("spans", ()))
-    return Trace(raw["trace_id"], spans, raw["failed"], raw["count"] - len(spans))
+    closed = tuple(tuple(Span(**{"name": "", **span})) for span in raw["spans"])
+    return Trace(raw["trace_id"], closed, raw["failed"], raw["seconds"], raw["cut"])
 
 
 def _told(span: Span) -> dict[str, object]:
-    told = {name: value for name, value in asdict(span).items() if value not in ("", 0) or name in _ALWAYS}
+    """A span without what is empty."""
+    told = {name: value for name, value in span._asdict().items() if value or name in _ALWAYS}
     return {name: round(value, 6) if isinstance(value, float) else value for name, value in told.items()}
 
 

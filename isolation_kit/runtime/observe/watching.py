@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isolation_kit.runtime.child import ChildSpec
-from isolation_kit.runtime.hooks import Hooks, Several
+from isolation_kit.runtime.hooks import Hooks
 from isolation_kit.runtime.observe.curve import TokenCurve
 from isolation_kit.runtime.observe.decisions import DecisionLog
 from isolation_kit.runtime.observe.lines import LineFile
 from isolation_kit.runtime.observe.metrics import Metrics
 from isolation_kit.runtime.observe.names import names_of
 from isolation_kit.runtime.observe.snapshots import SnapshotLog
-from isolation_kit.runtime.observe.spans import Tracer
 from isolation_kit.runtime.observe.terms import Measure
+from isolation_kit.runtime.observe.tracer import Tracer
 from isolation_kit.runtime.observe.traces import RawTraces, TraceLog
+from isolation_kit.runtime.several import Several
 from isolation_kit.runtime.text import Digest
 from isolation_kit.runtime.tokens import TokenCounter, utf8_ceiling
 
@@ -29,7 +30,7 @@ __all__ = ["Watching", "watch"]
 class Watching:
     """What watches: `hooks` go into the runtime, the rest is read. `files` tell what could not be written."""
 
-    hooks: Hooks
+    hooks: Several
     metrics: Metrics
     curve: TokenCurve
     tracer: Tracer
@@ -37,8 +38,8 @@ class Watching:
 
     @property
     def lost(self) -> int:
-        """Lines that could not be written, and ends of spans that nobody had begun."""
-        return self.tracer.unmatched + sum(file.lost for file in self.files)
+        """What is missing: lines not written, watchers that raised, ends of spans without a beginning."""
+        return self.hooks.failed + self.tracer.unmatched + sum(file.lost for file in self.files)
 
 
 @contextmanager

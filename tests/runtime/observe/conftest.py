@@ -45,7 +45,14 @@ class Watched:
         """One delegation."""
         scope = ParentScope("u", "s", list(history))
         runtime = replace(self.made.runtime, hooks=self.watching.hooks)
-        return asyncio.run(delegate(runtime, scope, self.spec, {"request": text}))
+        result = asyncio.run(delegate(runtime, scope, self.spec, {"request": text}))
+        self.flush()
+        return result
+
+    def flush(self) -> None:
+        """Write what waits."""
+        for file in self.watching.files:
+            file.flush()
 
 
 MakeWatched = Callable[..., Watched]

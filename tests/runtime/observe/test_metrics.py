@@ -68,7 +68,7 @@ def test_hostile_names_make_no_label(pairs: list[tuple[str, str]]) -> None:
     metrics = Metrics(Names(frozenset({"worker"}), keyed_digest(b"k")))
     for agent, tool in pairs:
         metrics.pollution(f"x{agent}", "", DROPPED, f"x{tool}")
-        metrics.span_ended(Span("tool", f"x{agent}", f"x{tool}", 0, -1, 0.0, 0.0, f"x{tool}"))
+        metrics.tool_replied(f"x{agent}", f"x{tool}", f"x{tool}")
     assert len(metrics.polluted.values) <= 1
     assert set(metrics.tool_calls.values) <= {("other", "other", "other")}
     parsed(metrics.text())

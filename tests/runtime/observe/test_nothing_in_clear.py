@@ -82,6 +82,7 @@ def hostile_run(watched: Any, calls: Callable[..., ModelReply], **options: Any) 
     made.run(SECRETS["request"], history)
     made.run(SECRETS["request"], history)
     hooks.state_entered("parent", "done")
+    made.flush()
     return made
 
 

@@ -32,7 +32,7 @@ from isolation_kit.runtime.observe import (
     read_snapshots,
 )
 from isolation_kit.runtime.observe.terms import terms
-from isolation_kit.runtime.text import canonical, keyed_digest
+from isolation_kit.runtime.text import keyed_digest
 from isolation_kit.strictjson import loads
 
 HISTORY = (Message("user", "the quarterly review went badly"), Message("assistant", "查张伟的账单, plan B"))
@@ -46,12 +46,12 @@ def moments(folder: Path, name: str) -> list[Snapshot]:
     return [shot for shot in read_snapshots(folder / "snapshots.jsonl") if shot.moment == name]
 
 
-def test_a_life_is_four_moments_and_two_crossings(watched: Any) -> None:
-    """Held, down, born, died, up; one trace and one task throughout."""
+def test_a_life_is_four_lines(watched: Any) -> None:
+    """Down, born, died, up; one trace and one task throughout."""
     made = watched({"worker": [ModelReply("42")]})
     result = made.run(history=HISTORY)
     shots = read_snapshots(made.folder / "snapshots.jsonl")
-    assert [shot.moment + shot.way for shot in shots] == ["held", "crosseddown", "born", "died", "crossedup"]
+    assert [shot.moment + shot.way for shot in shots] == ["crosseddown", "born", "died", "crossedup"]
     assert {shot.task_id for shot in shots} == {result.task_id}
     assert len({shot.trace_id for shot in shots}) == 1
 
@@ -80,11 +80,21 @@ def test_a_clean_child_carries_none(watched: Any) -> None:
     """A term that was handed down as an input is given, though the history has it too."""
     made = watched({"worker": [ModelReply("42")]})
     made.run("a review of 张伟", HISTORY)
-    (born,), (held,) = moments(made.folder, "born"), moments(made.folder, "held")
+    (born,) = moments(made.folder, "born")
+    assert (born.carried, born.terms, moments(made.folder, "held")) == (0, (), [])
+    assert set(born.inputs) >= {DIGEST(b"review"), DIGEST("张伟".encode())}
+
+
+def test_unexplained_terms_that_no_history_has_are_no_leak(measure: Measure, names: Names) -> None:
+    """Another builder's own wording is logged with what the parent held: nothing of it was carried."""
+    lines: list[str] = []
+    log = SnapshotLog(lines.append, names, measure, (), Where)
+    log.delegation_began("worker", "", HISTORY)
+    log.context_born("worker", TaskBrief("", "Do it."), (Message("system", "another wording"),))
+    held, born = (Snapshot.from_dict(loads(line)) for line in lines)
     shared = overlap(held, born)
-    assert (born.carried, shared.terms) == (0, ())
+    assert (born.carried, len(born.terms), shared.terms) == (0, 2, ())
     assert shared.compared > 4
-    assert not shared.sampled
 
 
 @given(st.lists(TEXTS, max_size=4), TEXTS.filter(bool))
@@ -100,12 +110,6 @@ def test_no_text_makes_a_clean_child_look_leaky(history: list[str], request: str
     log.delegation_began("worker", brief.task_id, [Message("user", text) for text in history])
     log.context_born("worker", brief, CLEAN.child_context(brief, ParentScope("u", "s")))
     assert Snapshot.from_dict(loads(lines[-1])).carried == 0
-
-
-@given(st.builds(Snapshot, st.sampled_from(["born", "held"]), TEXTS, TEXTS, TEXTS, carried=st.integers(0, 9)))
-def test_a_line_reads_back(shot: Snapshot) -> None:
-    """What is empty is left out and comes back as empty."""
-    assert Snapshot.from_dict(loads(canonical(shot.to_dict()))) == shot
 
 
 def test_a_large_history_is_sampled_and_says_so(measure: Measure, names: Names, worker: ChildSpec) -> None:
@@ -126,12 +130,12 @@ def test_a_large_history_is_sampled_and_says_so(measure: Measure, names: Names, 
 def test_another_key_shares_no_digest(measure: Measure) -> None:
     """Who has not the key can compare nothing."""
     other = Measure(len, keyed_digest(b"other"))
-    assert not measure.terms("quarterly review") & other.terms("quarterly review")
+    assert not set(measure.digests(["quarterly"])) & set(other.digests(["quarterly"]))
 
 
 def test_terms_are_words_and_neighbours() -> None:
     """Words fold case; Chinese gives pairs; an escaped newline is no letter; two letters are no term."""
-    assert set(terms('Review "a\\nplan" 查张伟 of AB-1234')) == {"review", "plan", "查张", "张伟", "1234"}
+    assert terms('Review "a\\nplan" 查张伟 of AB-1234') == {"review", "plan", "查张", "张伟", "1234"}
 
 
 def test_concurrent_children_are_compared_with_their_own_parent(

@@ -45,8 +45,8 @@ class Kept:
         return f"{self.ids:032x}"
 
     def told(self) -> list[tuple[str, str, float]]:
-        """Kind, status and seconds of the spans."""
-        return [(span.kind, span.status, span.seconds) for span in self.spans]
+        """Kind, status and seconds of the spans of all traces."""
+        return [(span.kind, span.status, span.seconds) for trace in self.traces for span in trace.spans]
 
 
 @pytest.fixture
@@ -88,9 +88,10 @@ def test_spans_have_durations_and_tokens(kept: Kept) -> None:
         ("model", "ok", 1),
         ("delegation", "succeeded", 6),
     ]
-    whole = kept.spans[-1]
+    model, *_, whole = kept.traces[0].spans
     assert (whole.first_tokens, whole.tokens, whole.calls) == (6, 12, 2)
-    assert (kept.spans[0].tokens, kept.spans[0].output_tokens) == (6, 3)
+    assert (model.tokens, model.output_tokens) == (6, 3)
+    assert kept.spans == [whole]
 
 
 def test_a_turn_holds_its_states_and_delegations_under_one_trace_id(kept: Kept) -> None:
@@ -122,10 +123,7 @@ def test_a_delegation_that_was_cancelled_is_closed(kept: Kept) -> None:
     kept.tracer.delegation_began("worker", "", ())
     kept.tracer.request_built(REQUEST)
     kept.tracer.context_died("worker", "cancelled")
-    assert [(span.kind, span.status) for span in kept.spans] == [
-        ("model", "lost"),
-        ("delegation", "cancelled"),
-    ]
+    assert kept.told() == [("model", "lost", 0), ("delegation", "cancelled", 0)]
     one_delegation(kept)
     assert [trace.failed for trace in kept.traces] == [True, False]
 
@@ -151,9 +149,18 @@ def test_a_nested_child_hangs_under_its_layer(kept: Kept) -> None:
 
 def test_an_end_without_a_beginning_is_counted(kept: Kept) -> None:
     """A hook that was called out of place is no reason to break a run, and no secret either."""
-    kept.tracer.tool_replied("worker", "lookup", "")
     kept.tracer.state_entered("parent", "done")
-    assert (kept.tracer.unmatched, kept.spans) == (2, [])
+    kept.tracer.delegation_began("worker", "", ())
+    kept.tracer.tool_replied("worker", "lookup", "")
+    kept.tracer.delegation_ended("parent", result())
+    assert (kept.tracer.unmatched, kept.spans) == (3, [])
+
+
+def test_a_call_outside_of_turn_and_delegation_has_no_trace(kept: Kept) -> None:
+    """There is nothing that it belongs to; the metrics count it all the same."""
+    kept.tracer.request_built(REQUEST)
+    kept.tracer.model_replied("worker", ModelReply("ok"))
+    assert (kept.tracer.unmatched, kept.traces) == (0, [])
 
 
 def test_a_child_that_was_refused_is_a_failed_trace(kept: Kept) -> None:

@@ -1,0 +1,249 @@
+"""The tracer makes spans of the runtime's hooks.
+
+A turn holds states, model calls, tool calls and delegations; a delegation holds model calls, tool calls and
+the delegations of its child. What a moment belongs to is kept in a context variable, so concurrent turns and
+nested children need no argument for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from itertools import count
+from secrets import token_hex
+
+from isolation_kit.runtime.hooks import Ending, NoHooks
+from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest
+from isolation_kit.runtime.observe.names import Names
+from isolation_kit.runtime.observe.spans import Around, OpenTrace, Span, SpanKind, Trace, Where
+from isolation_kit.runtime.observe.terms import Measure, message_text
+from isolation_kit.runtime.result import Status, SubAgentResult
+
+__all__ = ["Tracer"]
+
+_GOOD = frozenset({"ok", "succeeded", "done"})
+_CLOSES_TURN = frozenset({"done", "error", "timeout"})
+_NOWHERE = Where()
+
+
+class Tracer(NoHooks):
+    """Makes spans of the runtime's hooks and hands them on when they close.
+
+    A model or tool call outside of any turn or delegation belongs to no trace.
+
+    Args:
+        spans: called with each closed turn, state and delegation.
+        traces: called with each trace when its outermost span closes.
+        clock: seconds, never going back.
+        new_id: makes trace ids; 32 hexadecimal digits.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        measure: Measure,
+        *,
+        spans: tuple[Callable[[Span], None], ...] = (),
+        traces: tuple[Callable[[Trace], None], ...] = (),
+        clock: Callable[[], float] = time.monotonic,
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        self._names = names
+        self._measure = measure
+        self._on_span = spans
+        self._on_trace = traces
+        self._clock = clock
+        self._new_id = new_id or _ids()
+        self._here: ContextVar[Around | None] = ContextVar("here", default=None)
+        self.unmatched = 0
+
+    def where(self) -> Where:
+        """Where the present moment belongs."""
+        here = self._here.get()
+        return Where(here.trace.trace_id, here.task_id) if here is not None else _NOWHERE
+
+    def state_entered(self, agent: str, state: str) -> None:
+        """Open or close a turn, and the states in it."""
+        if state == "idle":
+            if self._found("turn", agent) is not None:
+                self._close("turn", agent, "lost")  # its last turn raised
+            self._open("turn", agent)
+            return
+        turn = self._found("turn", agent)
+        if turn is None:
+            self.unmatched += 1
+            return
+        self._end_state(turn)
+        if state in _CLOSES_TURN:
+            self._close("turn", agent, state)
+        else:
+            turn.state = (self._names.shown(state), turn.trace.opened, self._clock())
+            turn.trace.opened += 1
+
+    def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
+        """Open a delegation."""
+        self._open("delegation", agent, self._names.task(task_id))
+
+    def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
+        """Close a delegation; one that was refused before it began has no length."""
+        if result.status is Status.REFUSED and self._found("delegation", agent) is None:
+            self._open("delegation", agent, self._names.task(result.task_id))
+        self._close("delegation", agent, str(result.status))
+
+    def context_died(self, agent: str, ending: Ending) -> None:
+        """Close a delegation that was cancelled: its result never comes."""
+        if ending == "cancelled":
+            self._close("delegation", agent, "cancelled")
+
+    def request_built(self, request: ModelRequest) -> None:
+        """Open a model call and count what goes in."""
+        here = self._here.get()
+        if here is None:
+            return
+        tokens = self._tokens(request.messages, here)
+        here.first_tokens = here.first_tokens or tokens
+        here.tokens += tokens
+        here.calls += 1
+        self._begin_call(here, "model", "", tokens)
+
+    def model_replied(self, agent: str, reply: ModelReply | None) -> None:
+        """Close a model call."""
+        if reply is None:
+            self._end_call("model", "model_failed")
+        else:
+            self._end_call("model", "ok", self._measure.tokens(reply.text))
+
+    def tool_called(self, agent: str, tool: str) -> None:
+        """Open a tool call."""
+        here = self._here.get()
+        if here is not None:
+            self._begin_call(here, "tool", self._names.shown(tool), 0)
+
+    def tool_replied(self, agent: str, tool: str, reason: str) -> None:
+        """Close a tool call."""
+        self._end_call("tool", reason or "ok")
+
+    def _tokens(self, messages: tuple[Message, ...], here: Around) -> int:
+        """The tokens of a request: those of the last one, and of the messages that were added since."""
+        known = len(here.seen)
+        if messages[:known] != here.seen:
+            known = here.seen_tokens = 0
+        tokens = self._measure.tokens
+        here.seen_tokens += sum([tokens(message_text(message)) for message in messages[known:]])
+        here.seen = messages
+        return here.seen_tokens
+
+    def _begin_call(self, here: Around, kind: SpanKind, name: str, tokens: int) -> None:
+        if here.call is not None:
+            self._close_call(
+                here, here.call, "lost", 0
+            )  # an agent does one thing at a time: its last one raised
+        here.call = (kind, name, here.trace.opened, self._clock(), tokens)
+        here.trace.opened += 1
+
+    def _end_call(self, kind: SpanKind, status: str, output_tokens: int = 0) -> None:
+        here = self._here.get()
+        if here is None:
+            return
+        if here.call is None or here.call[0] != kind:
+            self.unmatched += 1
+            return
+        self._close_call(here, here.call, self._names.shown(status), output_tokens)
+
+    def _close_call(
+        self, here: Around, call: tuple[SpanKind, str, int, float, int], status: str, output_tokens: int
+    ) -> None:
+        kind, name, number, start, tokens = call
+        here.call = None
+        took = self._clock() - start
+        values = (
+            kind,
+            here.agent,
+            name,
+            number,
+            here.number,
+            start,
+            took,
+            status,
+            here.task_id,
+            0,
+            tokens,
+            output_tokens,
+        )
+        here.trace.keep(values, status == "ok")
+
+    def _end_state(self, turn: Around) -> None:
+        if turn.state is None:
+            return
+        name, number, start = turn.state
+        turn.state = None
+        span = Span("state", turn.agent, name, number, turn.number, start, self._clock() - start, "ok")
+        turn.trace.keep(span, True)
+        for told in self._on_span:
+            told(span)
+
+    def _open(self, kind: SpanKind, agent: str, task_id: str = "") -> None:
+        above = self._here.get()
+        trace = above.trace if above is not None else OpenTrace(self._new_id())
+        self._here.set(
+            Around(kind, self._names.shown(agent), trace.opened, self._clock(), trace, above, task_id)
+        )
+        trace.opened += 1
+
+    def _found(self, kind: SpanKind, agent: str) -> Around | None:
+        """The innermost open one of this kind and agent; a turn is not looked for out of a delegation."""
+        shown = self._names.shown(agent)
+        around = self._here.get()
+        while around is not None and (around.kind != kind or around.agent != shown):
+            if kind == "turn" and around.kind == "delegation":
+                return None
+            around = around.above
+        return around
+
+    def _close(self, kind: SpanKind, agent: str, status: str) -> None:
+        found = self._found(kind, agent)
+        if found is None:
+            self.unmatched += 1
+            return
+        here = self._here.get()
+        while here is not None and here is not found:
+            self._closed(here, "lost")
+            here = here.above
+        self._here.set(found.above)
+        self._closed(found, self._names.shown(status))
+
+    def _closed(self, around: Around, status: str) -> None:
+        if around.call is not None:
+            self._close_call(around, around.call, "lost", 0)
+        self._end_state(around)
+        trace = around.trace
+        span = Span(
+            around.kind,
+            around.agent,
+            "",
+            around.number,
+            around.above.number if around.above is not None else -1,
+            around.start,
+            self._clock() - around.start,
+            status,
+            around.task_id,
+            around.first_tokens,
+            around.tokens,
+            0,
+            around.calls,
+        )
+        trace.keep(span, status in _GOOD)
+        for told in self._on_span:
+            told(span)
+        if around.above is None:
+            whole = Trace(trace.trace_id, tuple(trace.closed), trace.failed, span.seconds, trace.cut)
+            for told_trace in self._on_trace:
+                told_trace(whole)
+
+
+def _ids() -> Callable[[], str]:
+    """Trace ids: random once, then counted; asking the system for each costs more than a span."""
+    first = int(token_hex(16), 16)
+    numbers = count(first)
+    return lambda: f"{next(numbers) % 2**128:032x}"
