@@ -27,7 +27,7 @@ from isolation_kit.runtime.messages import Message
 from isolation_kit.runtime.parts import ParentScope, Step
 from isolation_kit.runtime.result import Status, SubAgentResult
 from isolation_kit.runtime.routing import Routed, Rule, RuleError, checked_rules, parse
-from isolation_kit.runtime.store import Store
+from isolation_kit.runtime.store import Store, StoreError
 from isolation_kit.runtime.text import canonical
 from isolation_kit.runtime.wiring import Runtime
 
@@ -162,7 +162,8 @@ async def _kept(runtime: Runtime, parent: RulesParent, operation: Awaitable[T]) 
     except KitError:
         raise
     except Exception as error:  # a store is foreign code
-        line = runtime.parts.error_line(parent.name, "store_failed", error, "")
+        reason = error.reason if isinstance(error, StoreError) else "store_failed"
+        line = runtime.parts.error_line(parent.name, reason, error, "")
         write(runtime.hooks, parent.name, logging.ERROR, line)
     raise _StoreFailed("the session store failed; the log has the reason's code")
 

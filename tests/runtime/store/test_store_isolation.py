@@ -23,7 +23,7 @@ few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthChec
 # Each family holds names that a careless comparison takes for one: joined keys, LIKE and GLOB and Redis
 # patterns, case, normal forms, look-alikes, C strings, numbers, quoting, cut names.
 FAMILIES = (
-    ("a", "a:b", "b", "b:c", "c", ":", "a:", ":b", "a/b", "a\x1fb"),
+    ("a", "a:b", "b", "b:c", ":", "a:", ":c", "a/b", "a\x1fb", "b\x1fc", "c"),
     ("agent_1", "agent_10", "agent%1", "agent-1", "agent?1", "agent", "%", "_", "*", "[a-z]*", "agent_[1]"),
     ("ann", "Ann", "ANN", "ann ", " ann", "ann\n", "ann\u200b", "\ufeffann"),
     ("é", "e\u0301", "É", "ﬁ", "fi", "ß", "ss", "ı", "i", "İ", "Å", "Å"),
