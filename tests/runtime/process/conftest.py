@@ -9,20 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import hostile_children
 import pytest
+from watched import ENTRIES
 
 from isolation_kit.runtime import ChildSpec, ModelReply, ParentScope, RunLimits, SubAgentResult, delegate
 from isolation_kit.runtime.contract import Contract, declared_fields
 from isolation_kit.runtime.process import ProcessHost, ProcessLimits
 from isolation_kit.runtime.process.control import available
 from isolation_kit.runtime.process.linux import children_of
-
-ENTRIES = {
-    name: f"hostile_children:{name}"
-    for name, value in vars(hostile_children).items()
-    if callable(value) and getattr(value, "__module__", "") == "hostile_children"
-}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -64,14 +64,22 @@ def fork_in_group(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
 
 
 def fork_and_flee(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
-    """Leave a process behind that has fled: a session of its own, and its parent dead."""
+    """Leave a process behind that has fled: a session of its own, its parent dead. Answer its pid."""
+    ours, theirs = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             os.setsid()
+            os.write(theirs, str(os.getpid()).encode())
             time.sleep(HOUR)
         os._exit(0)
-    return {"answer": "left one"}
+    return {"answer": os.read(ours, 20).decode()}
+
+
+def flee_and_hang(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """The same, and hang."""
+    link.model((Message("user", str(fork_and_flee(brief, link)["answer"])),))
+    return silent(brief, link)
 
 
 def fork_tree_and_hang(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:

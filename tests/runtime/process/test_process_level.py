@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from watched import gone
 
 from isolation_kit.errors import UsageError
 from isolation_kit.runtime import (
@@ -245,14 +248,20 @@ def test_a_module_that_cannot_be_preloaded_is_told(rig: Any, worker: ChildSpec) 
         asyncio.run(once())
 
 
-def gone(pid: int) -> bool:
-    """True once no process has this pid, or what has it waits to be reaped by somebody else."""
-    for _ in range(200):
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rpartition(")")[2].split()[0] == "Z":
-                    return True
-        except OSError:
-            return True
-        time.sleep(0.01)
-    return False
+def test_a_dead_parent_leaves_no_process() -> None:
+    """Killed without a chance to clean up: its zygote, the child, and what fled from the child are gone."""
+    here = Path(__file__).parent
+    parent = subprocess.Popen(
+        [sys.executable, here / "dying_parent.py"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": os.pathsep.join([str(here.parents[2]), str(here)])},
+    )
+    assert parent.stdout is not None
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    assert len(pids) >= 3
+    assert not any(gone(pid, seconds=0) for pid in pids)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert all(gone(pid) for pid in pids)
