@@ -129,8 +129,22 @@ PDF_EXPORT = ChildSpec(
 _SUBJECT = r"(?P<subject>(?:(?![的查])[\w·' -]){0,40})"
 _REFERENCE = r"编号\s*(?:〔(?P<text>[^〔〕]*)〕|(?P<id>[0-9A-Za-z_-]+))"
 RULES = (
-    Rule("query", "billing", "bill_query", re.compile(f"查{_SUBJECT}的账单 {_REFERENCE}"), cue="编号"),
-    Rule("export", "billing", "pdf_export", re.compile(f"导出{_SUBJECT}的账单 {_REFERENCE}"), cue="编号"),
+    Rule(
+        "query",
+        "billing",
+        "bill_query",
+        re.compile(f"查{_SUBJECT}的账单 {_REFERENCE}"),
+        cue="编号",
+        examples=("查张伟的账单 编号〔2024年5月〕", "查张伟的账单 编号 B_17"),
+    ),
+    Rule(
+        "export",
+        "billing",
+        "pdf_export",
+        re.compile(f"导出{_SUBJECT}的账单 {_REFERENCE}"),
+        cue="编号",
+        examples=("导出张伟的账单 编号〔2024年5月〕", "导出张伟的账单 编号 B_17"),
+    ),
     Rule(
         "cheapest",
         "billing",
@@ -138,6 +152,7 @@ RULES = (
         re.compile(rf"(?:^|(?<=[^\w·'-])){_SUBJECT}的账单最便宜吗"),
         cue="最便宜吗",
         question="is it the cheapest one?",
+        examples=("张伟的账单最便宜吗",),
     ),
 )
 TRIGGERS = {
