@@ -1,5 +1,8 @@
 """The zygote: a clean process that forks one child for each delegation and buries it.
 
+One child is always forked ahead and waits for its task, for a fork takes longer than all the rest of a start.
+It is used once, like any other.
+
 It was exec'd, so nothing of its parent's memory is in it; it holds one socket; it never sees a task, so no
 child can inherit another one's. It has one thread, as what forks must. It adopts orphans: a process that a
 child forked, and that fled into a session of its own, becomes the zygote's when its parent dies; and what is
@@ -27,25 +30,41 @@ from isolation_kit.runtime.process.linux import (
     memory_of,
     unreadable,
 )
-from isolation_kit.runtime.process.orders import Event, Order, Report, Request, pack_report, request_of
+from isolation_kit.runtime.process.orders import (
+    Event,
+    Order,
+    Report,
+    Request,
+    pack_report,
+    pack_request,
+    request_of,
+)
 
 __all__ = ["CONTROL", "main"]
 
 CONTROL = 0  # the parent's socket comes as standard input: no number has to be told
 _CHANNEL = 3
 _WATCH_MS = 20
+_REQUEST_BYTES = 256  # at most; a record comes whole or not at all
 _MIB = 1024 * 1024
 _PRELOAD_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
 class _Living:
-    """A child that was forked and not yet reaped. `most` is in bytes."""
+    """A child that was forked and not yet reaped.
 
-    number: int
+    Args:
+        post: where its order goes; None once it has it.
+        number: its delegation's; 0 while it waits.
+        most: bytes of memory.
+    """
+
     pid: int
     pidfd: int
-    most: int
+    post: socket.socket | None
+    number: int = 0
+    most: int = 0
     over_memory: bool = False
 
 
@@ -77,6 +96,7 @@ class _Zygote:
         self._control = control
         self._parent = os.pidfd_open(os.getppid())
         self._living: dict[int, _Living] = {}
+        self._waiting: _Living | None = None
         self._born_with = memory_of(os.getpid())
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
@@ -86,7 +106,8 @@ class _Zygote:
         """Fork, watch, bury; at the parent's end kill all that is left."""
         open_ = True
         while open_:
-            for descriptor, _ in self._poll.poll(_WATCH_MS if self._living else None):
+            working = any(child.number for child in self._living.values())
+            for descriptor, _ in self._poll.poll(_WATCH_MS if working else None):
                 if descriptor in self._living:
                     self._bury(self._living[descriptor])
                 elif descriptor == self._control.fileno():
@@ -94,6 +115,9 @@ class _Zygote:
                 elif descriptor == self._parent:
                     open_ = False
             self._watch_memory()
+            if open_ and self._waiting is None and not self._poll.poll(0):
+                with contextlib.suppress(OSError):  # whoever needs the child tries again, and tells
+                    self._waiting = self._fork()
         for child in list(self._living.values()):
             _kill_group(child.pid)
             self._bury(child)
@@ -101,7 +125,7 @@ class _Zygote:
     def _obey(self) -> bool:
         """Do what the next request says; False at the end of requests."""
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, 256, 1)
+            data, descriptors, _, _ = socket.recv_fds(self._control, _REQUEST_BYTES, 1)
         except ConnectionError:
             return False
         if not data:
@@ -116,25 +140,39 @@ class _Zygote:
         return True
 
     def _start(self, request: Request, channel: int) -> None:
-        own = os.getpid()
         try:
-            pid = os.fork()
+            child = self._waiting or self._fork()
         except OSError as error:
-            os.close(channel)
             self._tell(Event.NOT_BORN, request.child, error.errno or 0)
-            return
-        if pid == 0:
-            _be_born(request, channel, own)
+        else:
+            self._waiting = None
+            child.number, child.most = request.child, request.memory_mib * _MIB
+            assert child.post is not None
+            with child.post as post, contextlib.suppress(OSError):  # if it has died, its burial tells
+                socket.send_fds(post, [pack_request(request)], [channel])
+            child.post = None
+            self._tell(Event.BORN, child.number, child.pid)
         os.close(channel)
-        most = request.memory_mib * _MIB
-        child = _Living(request.child, pid, os.pidfd_open(pid), most)
+
+    def _fork(self) -> _Living:
+        own = os.getpid()
+        post, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                post.close()
+                raise
+            if pid == 0:
+                _be_born(theirs.fileno(), own)
+        child = _Living(pid, os.pidfd_open(pid), post)
         self._living[child.pidfd] = child
         self._poll.register(child.pidfd, select.POLLIN)
-        self._tell(Event.BORN, child.number, pid)
+        return child
 
     def _watch_memory(self) -> None:
         for child in self._living.values():
-            if not child.over_memory and memory_of(child.pid, self._born_with) > child.most:
+            if child.number and not child.over_memory and memory_of(child.pid, self._born_with) > child.most:
                 child.over_memory = True
                 _kill_group(child.pid)
 
@@ -147,6 +185,11 @@ class _Zygote:
         os.close(child.pidfd)
         del self._living[child.pidfd]
         self._kill_strays()
+        if child.post is not None:
+            child.post.close()
+        if child is self._waiting:
+            self._waiting = None
+            return
         over = child.over_memory or inside.ran_out_of_memory(status)
         self._tell(Event.GONE_OVER_MEMORY if over else Event.GONE, child.number, status)
 
@@ -174,19 +217,29 @@ def _kill_group(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _be_born(request: Request, channel: int, zygote: int) -> NoReturn:
-    """Become a child: a session of its own, one descriptor, limits; and never return."""
+def _be_born(post: int, zygote: int) -> NoReturn:
+    """Become a child: a session of its own, one descriptor; wait for the order; live under its limits."""
     try:
         os.setsid()
         die_with_parent()
         if os.getppid() != zygote:  # it died before the line above
             os._exit(inside.CRASHED)
-        os.dup2(channel, _CHANNEL)
-        os.closerange(_CHANNEL + 1, max(os.sysconf("SC_OPEN_MAX"), channel + 1))
-        limit(2 * request.memory_mib, request.file_bytes)
-        inside.live(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=_CHANNEL))
+        os.dup2(post, _CHANNEL)
+        os.closerange(_CHANNEL + 1, max(os.sysconf("SC_OPEN_MAX"), post + 1))
+        inside.live(_ordered())
     except MemoryError:
         os._exit(inside.OUT_OF_MEMORY)
     except BaseException:
         os._exit(inside.CRASHED)
     os._exit(0)
+
+
+def _ordered() -> socket.socket:
+    """Wait for the order, set its limits, and return the pipe that came with it, which replaces the post."""
+    post = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=_CHANNEL)
+    data, descriptors, _, _ = socket.recv_fds(post, _REQUEST_BYTES, 1)
+    request = request_of(data)
+    os.dup2(descriptors[0], post.detach())
+    os.close(descriptors[0])
+    limit(2 * request.memory_mib, request.file_bytes)
+    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=_CHANNEL)
