@@ -3,6 +3,9 @@
 The messages are `wire/contract.proto`; inputs and key outputs are strict JSON inside `bytes`. The article
 says that protobuf drops a field that nobody declared. It keeps it, and it cannot see a key inside `bytes` at
 all; so both are found, counted, dropped and reported here. `wire/message.py` tells how two versions meet.
+
+The article's 63 % off the size of JSON takes a field for each value and a message of mostly names. With its
+own JSON inside `bytes`, some 40 % go off its two short examples, and nothing off 14 kB (bench_bridge.py).
 """
 
 from __future__ import annotations

@@ -89,4 +89,7 @@ def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> Sub
 
 def _report(runtime: Runtime, agent: str, task_id: str, dropped: tuple[Dropped, ...]) -> None:
     for item in dropped:
-        runtime.hooks.pollution(agent, task_id, item, "")
+        if item.skew:
+            runtime.hooks.skewed(agent, task_id, item)
+        else:
+            runtime.hooks.pollution(agent, task_id, item, "")

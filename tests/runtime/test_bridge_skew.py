@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,7 +13,18 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolation_kit.runtime import BridgeError, ChildSpec, Status, SubAgentResult, TaskBrief
+from isolation_kit.runtime import (
+    CLEAN,
+    AllowList,
+    BridgeError,
+    ChildSpec,
+    ModelReply,
+    ParentScope,
+    Status,
+    SubAgentResult,
+    TaskBrief,
+    delegate,
+)
 from isolation_kit.runtime.bridge import (
     TaskRequest,
     decode_request,
@@ -18,7 +32,7 @@ from isolation_kit.runtime.bridge import (
     encode_request,
     encode_result,
 )
-from isolation_kit.runtime.text import keyed_digest
+from isolation_kit.runtime.text import Digest, keyed_digest
 from isolation_kit.runtime.wire import contract_pb2 as wire
 from isolation_kit.runtime.wire import message as wire_message
 
@@ -121,3 +135,21 @@ def test_another_major_version_is_refused_with_the_way_out(major: int) -> None:
     message.contract_major = major
     with pytest.raises(BridgeError, match=rf"contract {major}\.0; this side reads 1\.x only: deploy"):
         read(message.SerializeToString())
+
+
+@pytest.mark.parametrize(("minor", "moment"), [(1, "skewed"), (0, "pollution")], ids=["skew", "pollution"])
+def test_skew_and_pollution_have_a_hook_each(
+    minor: int, moment: str, rig: Callable[..., Any], worker: ChildSpec
+) -> None:
+    """The same unknown field, from a sender that declares it and from one that does not."""
+
+    def with_field(data: bytes, declared: AllowList, digest: Digest) -> Any:
+        message = newer("TaskResponse", data, 1, new_1="secret")
+        message.contract_minor = minor
+        return decode_result(message.SerializeToString(), declared, digest)
+
+    made = rig({"worker": [ModelReply("42")]}, parts=replace(CLEAN, read_result=with_field))
+    result = asyncio.run(delegate(made.runtime, ParentScope("u", "s"), worker, {"request": "x"}))
+    assert result.key_outputs == {"answer": "42"}
+    seen = {name: [args[2].path for args in made.watcher.named(name)] for name in ("skewed", "pollution")}
+    assert seen == {"skewed": [], "pollution": [], moment: ["#100"]}
