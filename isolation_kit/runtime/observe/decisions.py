@@ -44,6 +44,8 @@ class DecisionLog(NoHooks):
             "candidates": [shown(name) for name in decision.candidates],
             "reason": shown(decision.reason),
             "attempt": decision.attempt,
+            "error_class": shown(decision.error_class),
+            "wait": decision.wait,
         }
         self._write(canonical(line))
 
@@ -54,6 +56,5 @@ def read_decisions(path: Path) -> tuple[Decided, ...]:
 
 
 def _read(raw: dict[str, Any]) -> Decided:
-    candidates = tuple(raw["candidates"])
-    decision = Decision(raw["kind"], raw["chosen"], candidates, raw["reason"], raw["attempt"])
-    return Decided(raw["agent"], raw["trace_id"], decision)
+    candidates = tuple(raw.pop("candidates"))
+    return Decided(raw.pop("agent"), raw.pop("trace_id"), Decision(candidates=candidates, **raw))

@@ -9,16 +9,19 @@ from json.encoder import encode_basestring
 from typing import get_args
 
 from isolation_kit.runtime.child import ChildSpec
+from isolation_kit.runtime.failures import ErrorClass
+from isolation_kit.runtime.hooks import DecisionKind
+from isolation_kit.runtime.machine import State
 from isolation_kit.runtime.messages import Role
 from isolation_kit.runtime.result import Reason, Status
+from isolation_kit.runtime.retry import GIVE_UP, RETRY
 from isolation_kit.runtime.text import Digest
 
 __all__ = ["OTHER", "Names", "names_of"]
 
 OTHER = "other"
-_STATES = ("idle", "parsing", "routing", "executing", "aggregating", "done", "error")
 _ENDINGS = ("ok", "lost", "cancelled", "ended")
-_DECISIONS = ("route", "retry", "fallback")
+_PARENT_CODES = ("model", "no_rule", "too_many", "ambiguous", RETRY, GIVE_UP)
 _TOOL_CODES = (
     "bad_arguments",
     "extract_failed",
@@ -69,7 +72,9 @@ def names_of(
         others: what else is written in code and may be shown: names of rules, codes of reasons.
     """
     known = {"", *get_args(Role), *parents, *others}
-    known.update(_STATES, _ENDINGS, _DECISIONS, _TOOL_CODES, map(str, Status), map(str, Reason))
+    known.update(_ENDINGS, _PARENT_CODES, _TOOL_CODES, get_args(DecisionKind))
+    for codes in (State, ErrorClass, Status, Reason):
+        known.update(map(str, codes))
     for spec in specs:
         known.add(spec.name)
         known.update(tool.name for tool in spec.tools)

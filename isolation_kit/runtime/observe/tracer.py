@@ -87,8 +87,11 @@ class Tracer(NoHooks):
 
     def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
         """Close a delegation; one that was refused before it began has no length."""
-        if result.status is Status.REFUSED and self._found("delegation", agent) is None:
-            self._open("delegation", agent, self._names.task(result.task_id))
+        task_id, found = self._names.task(result.task_id), self._found("delegation", agent)
+        # A launcher that raised leaves no task id behind; a refusal must not end a layer of the same name.
+        broke_off = not task_id and result.status is not Status.REFUSED
+        if found is None or not (found.task_id == task_id or broke_off):
+            self._open("delegation", agent, task_id)
         self._close("delegation", agent, str(result.status))
 
     def context_died(self, agent: str, ending: Ending) -> None:

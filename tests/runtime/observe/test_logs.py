@@ -88,16 +88,17 @@ def test_decisions_are_logged_with_their_candidates(watched: Any) -> None:
     """A declared name is shown, an invented one is a digest; the trace id joins it to the rest."""
     made = watched({"worker": [ModelReply("42")]}, names=("query", "export"), share=1.0)
     hooks = made.watching.hooks
+    retried = Decision("retry", "retry", ("retry", "give_up"), "timeout", 2, "transient", 3)
     hooks.state_entered("parent", "idle")
     hooks.decided("parent", Decision("route", "query", ("query", "export", "invented"), "query"))
-    hooks.decided("parent", Decision("retry", "worker", ("worker",), "timeout", attempt=2))
+    hooks.decided("parent", retried)
     hooks.state_entered("parent", "done")
     made.flush()
     route, retry = read_decisions(made.folder / "decisions.jsonl")
     (whole,) = read_traces(made.folder / "traces.jsonl")
     assert route.decision.candidates[:2] == ("query", "export")
     assert route.decision.candidates[2].startswith("#")
-    assert retry == Decided("parent", whole.trace_id, Decision("retry", "worker", ("worker",), "timeout", 2))
+    assert retry == Decided("parent", whole.trace_id, retried)
 
 
 def test_a_torn_line_is_dropped_and_the_next_stands_alone(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_a_turn_that_broke_off_does_not_hold_the_next_one(kept: Kept) -> None:
 
 def test_a_nested_child_hangs_under_its_layer(kept: Kept) -> None:
     """Its tokens are its own, and its end leads back to the layer."""
-    kept.tracer.delegation_began("parent", "", ())
+    kept.tracer.delegation_began("parent", "t_0123456789abcdef", ())
     one_delegation(kept)
     kept.tracer.delegation_ended("parent", result())
     (trace,) = kept.traces
@@ -152,8 +152,7 @@ def test_an_end_without_a_beginning_is_counted(kept: Kept) -> None:
     kept.tracer.state_entered("parent", "done")
     kept.tracer.delegation_began("worker", "", ())
     kept.tracer.tool_replied("worker", "lookup", "")
-    kept.tracer.delegation_ended("parent", result())
-    assert (kept.tracer.unmatched, kept.spans) == (3, [])
+    assert (kept.tracer.unmatched, kept.spans) == (2, [])
 
 
 def test_a_call_outside_of_turn_and_delegation_has_no_trace(kept: Kept) -> None:
@@ -168,6 +167,22 @@ def test_a_child_that_was_refused_is_a_failed_trace(kept: Kept) -> None:
     kept.tracer.delegation_ended("worker", SubAgentResult("", Status.REFUSED))
     assert [(span.kind, span.status) for span in kept.spans] == [("delegation", "refused")]
     assert kept.tracer.unmatched == 0
+
+
+def test_a_refused_child_does_not_end_a_layer_of_the_same_name(kept: Kept) -> None:
+    """The layer goes on; the refusal hangs under it."""
+    kept.tracer.delegation_began("worker", "t_0123456789abcdef", ())
+    kept.tracer.delegation_ended("worker", SubAgentResult("", Status.REFUSED))
+    kept.now += 1
+    kept.tracer.delegation_ended("worker", result())
+    assert kept.told() == [("delegation", "refused", 0), ("delegation", "succeeded", 1)]
+
+
+def test_a_launcher_that_raised_closes_its_delegation(kept: Kept) -> None:
+    """Its result has no task id: the agent is all that is known."""
+    kept.tracer.delegation_began("worker", "t_0123456789abcdef", ())
+    kept.tracer.delegation_ended("worker", SubAgentResult("", Status.FAILED))
+    assert kept.told() == [("delegation", "failed", 0)]
 
 
 def test_concurrent_delegations_do_not_mix(
@@ -197,7 +212,7 @@ def test_concurrent_delegations_do_not_mix(
 
 def test_a_long_trace_is_cut_and_keeps_its_failure(kept: Kept) -> None:
     """2,000 spans are kept; a failure beyond them still makes a failed trace."""
-    kept.tracer.delegation_began("worker", "", ())
+    kept.tracer.delegation_began("worker", "t_0123456789abcdef", ())
     for _ in range(2100):
         kept.tracer.tool_called("worker", "lookup")
         kept.tracer.tool_replied("worker", "lookup", "")
