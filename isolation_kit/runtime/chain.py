@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from isolation_kit.runtime.text import Digest, canonical
 
-__all__ = ["Chain", "Link"]
+__all__ = ["ROOT", "Chain", "Link"]
 
 
 class Link(NamedTuple):
@@ -60,6 +60,9 @@ class Chain:
             links=(*self.links, _link(agent, inputs, digest)),
             trace_id=self.trace_id or task_id,
         )
+
+
+ROOT = Chain()
 
 
 def _link(agent: str, inputs: Mapping[str, str], digest: Digest) -> Link:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import request_schema
 from isolation_kit.runtime.brief import TaskBrief
-from isolation_kit.runtime.chain import Chain
+from isolation_kit.runtime.chain import ROOT, Chain
 from isolation_kit.runtime.contract import Contract, inner_timeout_ms
 from isolation_kit.runtime.fields import AllowList
 from isolation_kit.runtime.log import write
@@ -83,7 +83,7 @@ class Child:
 
     spec: ChildSpec
     memory: list[Message] = field(default_factory=list)
-    chain: Chain = field(default_factory=Chain)
+    chain: Chain = ROOT
     shelve: Shelve | None = None
 
 
@@ -109,6 +109,8 @@ async def run_child(
             write(runtime.hooks, child.spec.name, logging.INFO, line)
         try:
             reply = await model.reply(request)
+            said = Message("assistant", reply.text, reply.calls)
+            room.take(said)  # what cannot be counted is no text, or no JSON: no reply of a model
         except KitError:
             raise
         except Exception as error:  # a model client is foreign code: its text must not go up
@@ -117,10 +119,9 @@ async def run_child(
             write(runtime.hooks, child.spec.name, logging.ERROR, line, contract.log_threshold)
             return SubAgentResult(brief.task_id, Status.FAILED, errors=(Reason.MODEL_FAILED,))
         runtime.hooks.model_replied(child.spec.name, reply)
-        child.memory.append(Message("assistant", reply.text, reply.calls))
+        child.memory.append(said)
         if not reply.calls:
             return _finished(runtime, child, brief, reply)
-        room.take(child.memory[-1])
         for call in reply.calls:
             text = await _answered(runtime, child, brief, tools, call, watch, ends)
             if not room.holds(text):

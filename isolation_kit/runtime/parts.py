@@ -13,7 +13,7 @@ from typing import Any
 
 from isolation_kit.runtime.bridge import decode_result
 from isolation_kit.runtime.brief import TaskBrief
-from isolation_kit.runtime.chain import Chain
+from isolation_kit.runtime.chain import ROOT, Chain
 from isolation_kit.runtime.child import Child, ChildSpec
 from isolation_kit.runtime.context import build_child_context
 from isolation_kit.runtime.failures import reported
@@ -42,7 +42,7 @@ class ParentScope:
     session: str
     history: list[Message] = field(default_factory=list)
     metadata: Mapping[str, str] = field(default_factory=dict)
-    chain: Chain = field(default_factory=Chain)
+    chain: Chain = ROOT
     done: list[Subtask] = field(default_factory=list)
 
 

@@ -152,7 +152,7 @@ def test_the_articles_limits_are_the_defaults() -> None:
 
 def test_tool_output_is_cut(rig: Any, worker: ChildSpec, calls: Use) -> None:
     """A long reply reaches the model as at most the limit, marked, and still as JSON."""
-    long = f'{{"note": "{"x" * 100_000}"}}'
+    long = f'{{"note": "{"x" * 6_000}"}}'
     made = rig({"worker": [calls(), ModelReply("done")]}, long, limits=RunLimits(tool_output=2000))
     run(made, worker)
     content = made.scripts["worker"].requests[-1].messages[-1].content
@@ -212,3 +212,27 @@ def test_extra_context_that_is_not_declared_stays_out(rig: Any, worker: ChildSpe
 def test_a_call_that_is_no_task_is_none(arguments: dict[str, object]) -> None:
     """Its model gets a reason, and no child starts."""
     assert task_inputs(arguments, "task") is None
+
+
+# -- bad models ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        None,
+        "scratch-51",
+        ModelReply(None),  # type: ignore[arg-type]
+        ModelReply("scratch-51", (ToolCall("c", "lookup", {"query": float("nan")}),)),
+        ModelReply("scratch-51", (ToolCall("c", "lookup", {"query": {1, 2}}),)),
+        ModelReply("scratch-51", (ToolCall("c", "lookup", ["scratch-51"]),)),  # type: ignore[arg-type]
+    ],
+    ids=["none", "text", "no text", "nan", "set", "list"],
+)
+def test_a_reply_that_is_none_is_the_models_failure(rig: Any, worker: ChildSpec, reply: Any) -> None:
+    """The parent gets a reason: no exception, whose text and frames would hold the child's work."""
+    made = rig({"worker": [reply]})
+    result = run(made, worker)
+    assert (result.status, result.errors) == (Status.FAILED, ("model_failed",))
+    assert "scratch-51" not in repr(result)
+    assert made.watcher.named("context_died") == [("worker", "ended")]
