@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from isolation_kit.errors import KitError
@@ -77,8 +77,7 @@ async def _rounds(runtime: Runtime, parent: TaskParent, scope: ParentScope, mach
         if not reply.calls:
             machine.to(State.AGGREGATING, State.DONE)
             return reply.text
-        for call in reply.calls:
-            await _carry_out(runtime, parent, scope, call)
+        await _carry_out(runtime, parent, scope, reply.calls)
     return _given_up(scope, machine, ROUND_LIMIT_REPLY)
 
 
@@ -105,16 +104,26 @@ async def _reply(
     return reply
 
 
-async def _carry_out(runtime: Runtime, parent: TaskParent, scope: ParentScope, call: ToolCall) -> None:
+async def _carry_out(
+    runtime: Runtime, parent: TaskParent, scope: ParentScope, calls: tuple[ToolCall, ...]
+) -> None:
+    """Answer all `calls`, in a cancelled turn too: with a call left open, no model takes the next turn."""
+    replies = [Message("tool", refusal("cancelled").text, call_id=call.id) for call in calls]
+    try:
+        for call in calls:
+            content = await _answered(runtime, parent, scope, call)
+            scope.history.append(replace(replies.pop(0), content=content))
+    finally:
+        scope.history.extend(replies)
+
+
+async def _answered(runtime: Runtime, parent: TaskParent, scope: ParentScope, call: ToolCall) -> str:
     if call.name in parent.delegations:
-        content = await _delegated(runtime, parent, scope, call)
-    else:
-        basic = next((tool for tool in parent.tools if tool.name == call.name), None)
-        if basic is None:
-            content = refusal("unknown_tool").text
-        else:
-            content = await call_tool(runtime, parent.name, "", basic, call)
-    scope.history.append(Message("tool", content, call_id=call.id))
+        return await _delegated(runtime, parent, scope, call)
+    basic = next((tool for tool in parent.tools if tool.name == call.name), None)
+    if basic is None:
+        return refusal("unknown_tool").text
+    return await call_tool(runtime, parent.name, "", basic, call)
 
 
 async def _delegated(runtime: Runtime, parent: TaskParent, scope: ParentScope, call: ToolCall) -> str:

@@ -87,6 +87,28 @@ def test_a_parent_that_never_answers_ends_at_its_round_limit(rig: Any, worker: C
     assert len(made.scripts["parent"].requests) == 3
 
 
+def test_a_cancelled_turn_leaves_no_call_unanswered(rig: Any, worker: ChildSpec) -> None:
+    """The next turn's history is one that a model takes: each call has its reply, in order."""
+
+    async def hang(query: str) -> str:
+        await asyncio.sleep(60)
+        return query
+
+    asked = tuple(ToolCall(f"c{number}", "lookup", {"query": "q"}) for number in range(3))
+    made = rig({"parent": [ModelReply("", asked)]})
+    runtime = replace(made.runtime, tool=lambda name, agent: hang)
+    parent = TaskParent("parent", "Plan.", worker.tools)
+    scope = ParentScope("u", "s")
+
+    async def scene() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(task_turn(runtime, parent, scope, "hello"), 0.05)
+
+    asyncio.run(scene())
+    assert [message.call_id for message in scope.history[-3:]] == ["c0", "c1", "c2"]
+    assert states(made)[-1] == "error"
+
+
 # -- rules -----------------------------------------------------------------------------------------------
 
 
