@@ -45,7 +45,8 @@ conversations = st.lists(turns, min_size=1, max_size=3)
 
 def history_of(conversation: Sequence[Any], answered: bool) -> tuple[list[Message], list[Subtask]]:
     """What a parent would have recorded; the last turn is still open unless `answered`."""
-    history, done = [Message("system", "Plan.")], []
+    history = [Message("system", "Plan.")]
+    done: list[Subtask] = []
     for number, (length, rounds) in enumerate(conversation):
         history.append(Message("user", f"goal {number} " + "g" * length))
         for planned in rounds:
@@ -135,7 +136,7 @@ def test_a_line_is_short_and_says_how_it_went(
     """Valid JSON within its limit, whatever the child's outputs."""
     line = done_line(3, reported(SubAgentResult("t", status, outputs, summary, artifacts, ("timeout",))))
     assert len(line) <= LINE_LIMIT
-    said = loads(line)
+    said: Any = loads(line)
     assert (said["done"], said["status"]) == (3, status)
 
 
@@ -161,7 +162,8 @@ def delegations(rig: Any, worker: ChildSpec, count: int, **seams: Any) -> list[M
     made = rig({"parent": [*asks, ModelReply("ok")], "worker": [long]}, parts=replace(CLEAN, **seams))
     parent = TaskParent("parent", "Plan.", (), {"task": (task_tool("Delegate."), worker)})
     asyncio.run(task_turn(made.runtime, parent, ParentScope("u", "s"), "compare them all"))
-    return made.scripts["parent"].requests
+    requests: list[ModelRequest] = made.scripts["parent"].requests
+    return requests
 
 
 def test_details_leave_the_planning_context(rig: Any, worker: ChildSpec) -> None:
