@@ -118,14 +118,16 @@ def live(pipe: socket.socket) -> None:
     link = ChildLink(pipe)
     start = link.receive(Kind.START)
     brief = brief_of(start["brief"])
+    context = () if start["entry"] else build_child_context(brief)
+    link.send(Kind.BORN, plain_messages(context))
     logging.getLogger(CHILD_LOGGER).disabled = True
     logging.basicConfig(level=start["log_level"], handlers=[_Forwarding(link)])
     if start["entry"]:
         entry: Entry = pkgutil.resolve_name(start["entry"])
-        link.send(Kind.BORN, [])
         result = SubAgentResult(brief.task_id, Status.SUCCEEDED, entry(brief, link))
     else:
-        result = asyncio.run(_run(link, start, brief))
+        # Nobody closes the loop: the process ends first.
+        result = asyncio.new_event_loop().run_until_complete(_run(link, start, brief, context))
     link.send(Kind.RESULT, encode_result(result.to_dict()))
 
 
@@ -134,7 +136,9 @@ def ran_out_of_memory(status: int) -> bool:
     return os.WIFEXITED(status) and os.WEXITSTATUS(status) == OUT_OF_MEMORY
 
 
-async def _run(link: ChildLink, start: Mapping[str, Any], brief: TaskBrief) -> SubAgentResult:
+async def _run(
+    link: ChildLink, start: Mapping[str, Any], brief: TaskBrief, context: tuple[Message, ...]
+) -> SubAgentResult:
     runtime = Runtime(
         model=lambda agent: _RemoteModel(link),
         tool=lambda name, agent: partial(_remote_tool, link, name),
@@ -149,8 +153,6 @@ async def _run(link: ChildLink, start: Mapping[str, Any], brief: TaskBrief) -> S
     child = Child(spec_of(start["spec"], partial(_RemoteWay, link)))
     if start["shelves"]:
         child.shelve = partial(_remote_shelf, link)
-    context = build_child_context(brief)
-    link.send(Kind.BORN, plain_messages(context))
     return await run_child(runtime, child, brief, context, {})
 
 

@@ -266,3 +266,14 @@ def test_a_dead_parent_leaves_no_process() -> None:
     parent.wait()
     parent.stdout.close()
     assert all(gone(pid) for pid in pids)
+
+
+def test_another_platform_is_told_what_to_use_everywhere(
+    rig: Any, worker: ChildSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is started there, and the error names the level that works."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    made = rig({"worker": [ModelReply("42")]})
+    runtime = replace(made.runtime, launch=ProcessHost().launch)
+    with pytest.raises(UsageError, match="launch=inline"):
+        asyncio.run(delegate(runtime, scope(), worker, {"request": "x"}))
