@@ -1,4 +1,9 @@
-"""The same delegations with all observers writing and with none, in turn: what watching costs."""
+"""The same delegations with all observers writing and with none, in turn: what watching costs.
+
+Three settings: a child in this process whose model and tool answer at once, the hardest one, for nothing else
+takes time; the same with a model that takes 20 ms, a tenth of a fast real one; and a child in a process of
+its own. The two last are judged by the wall clock.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
@@ -19,21 +25,29 @@ from isolation_kit.runtime import (
     Runtime,
     ToolCall,
     delegate,
+    inline,
     keyed_digest,
 )
+from isolation_kit.runtime.launch import Launch
 from isolation_kit.runtime.observe import watch
+from isolation_kit.runtime.process import ProcessHost
 from isolation_kit.targets.reference import WORKER
 
-BLOCK = 50
+BLOCK = 20
 DIGEST = keyed_digest(b"bench")
 TOOL_REPLY = '{"amount": 129.5, "date": "2024-05-01", "description": "May", "trace_id": "abc123"}'
 
 
 class Model:
-    """Two tool calls and an answer."""
+    """Two tool calls and an answer, each after `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """The next step, told by the number of messages."""
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
         step = len(request.messages)
         if step < 6:
             return ModelReply("looking", (ToolCall(f"c{step}", "lookup", {"query": f"bill {step}"}),))
@@ -45,10 +59,16 @@ async def lookup(query: str) -> str:
     return TOOL_REPLY
 
 
-def runtime_with(hooks: Hooks) -> Runtime:
+def runtime_with(hooks: Hooks, launch: Launch = inline, seconds: float = 0) -> Runtime:
     """The reference child with scripted models."""
-    model = Model()
-    return Runtime(model=lambda agent: model, tool=lambda name, agent: lookup, digest=DIGEST, hooks=hooks)
+    model = Model(seconds)
+    return Runtime(
+        model=lambda agent: model,
+        tool=lambda name, agent: lookup,
+        digest=DIGEST,
+        hooks=hooks,
+        launch=launch,
+    )
 
 
 async def block(runtime: Runtime, number: int) -> tuple[float, float]:
@@ -65,28 +85,43 @@ async def block(runtime: Runtime, number: int) -> tuple[float, float]:
     return (time.process_time() - cpu) / BLOCK, (time.perf_counter() - wall) / BLOCK
 
 
-def main(delegations: int = 2000) -> None:
-    """Print milliseconds of a delegation with and without, and the ratio of each pair of blocks."""
+async def in_turn(title: str, delegations: int, make: Callable[[Hooks], Runtime]) -> None:
+    """Print what a delegation costs without, and what watching adds: medians over pairs of blocks."""
     pairs = []
     with tempfile.TemporaryDirectory() as folder:
         with watch(Path(folder), (WORKER,), DIGEST, parents=("parent",)) as watching:
-            watched, plain = runtime_with(watching.hooks), runtime_with(NoHooks())
-            asyncio.run(block(watched, 0))
-            asyncio.run(block(plain, 0))
-            for number in range(delegations // BLOCK):
+            watched, plain = make(watching.hooks), make(NoHooks())
+            for number in range(delegations // BLOCK + 1):
                 order = (watched, plain) if number % 2 else (plain, watched)
-                took = {id(runtime): asyncio.run(block(runtime, number)) for runtime in order}
+                took = {id(runtime): await block(runtime, number) for runtime in order}
                 pairs.append((took[id(watched)], took[id(plain)]))
         written = sum(path.stat().st_size for path in Path(folder).iterdir())
+    del pairs[0]  # the first block warms up
+    shown = []
     for place, clock in enumerate(("CPU", "wall")):
-        on = [pair[0][place] for pair in pairs]
-        off = [pair[1][place] for pair in pairs]
+        on, off = ([pair[side][place] for pair in pairs] for side in (0, 1))
         overhead = median(a / b for a, b in zip(on, off, strict=True)) - 1
-        print(
-            f"{clock:4} {len(pairs) * BLOCK} delegations each: on {1e3 * median(on):.3f} ms, off "
-            f"{1e3 * median(off):.3f} ms, overhead {100 * overhead:.1f} % (median of {len(pairs)} pairs)"
+        extra = median(a - b for a, b in zip(on, off, strict=True))
+        shown.append(
+            f"{clock} off {1e3 * median(off):.2f} ms, {1e6 * extra:+.0f} us, {100 * overhead:+.1f} %"
         )
-    print(f"written: {written / ((len(pairs) + 1) * BLOCK):.0f} bytes a delegation, lost {watching.lost}")
+    each = written / ((len(pairs) + 1) * BLOCK)
+    print(f"{title}: {'; '.join(shown)}; {each:.0f} bytes each, lost {watching.lost}")
+
+
+async def all_settings(delegations: int) -> None:
+    """The three settings, one after the other."""
+    await in_turn("inline, instant model", delegations, runtime_with)
+    await in_turn(
+        "inline, model of 20 ms", delegations // 20, lambda hooks: runtime_with(hooks, seconds=0.02)
+    )
+    async with ProcessHost() as host:
+        await in_turn("process, instant model", delegations, lambda hooks: runtime_with(hooks, host.launch))
+
+
+def main(delegations: int = 2000) -> None:
+    """Run."""
+    asyncio.run(all_settings(delegations))
 
 
 if __name__ == "__main__":
