@@ -29,7 +29,7 @@ from isolation_kit.runtime.window import Room
 if TYPE_CHECKING:
     from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["Child", "ChildSpec", "WayDown", "offered", "run_child"]
+__all__ = ["Child", "ChildSpec", "WayDown", "offered", "run_child", "tier"]
 
 
 class WayDown(Protocol):
@@ -69,6 +69,12 @@ class ChildSpec:
     result_fields: AllowList = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        names = [tool.name for tool in tier(self)]
+        if len(names) > len(set(names)):
+            raise ValueError(
+                f"child {self.name!r} has two tools of one name, so a call of it could mean either; give "
+                "each tool and each way to a child its own name, for example ByTask(spec, name='ask_reader')"
+            )
         object.__setattr__(self, "request_fields", AllowList(request_schema(self.inputs)))
         object.__setattr__(self, "output_fields", AllowList(self.outputs))
         object.__setattr__(self, "result_fields", AllowList(envelope(self.outputs)))
@@ -135,10 +141,16 @@ async def run_child(
 
 def offered(spec: ChildSpec, brief: TaskBrief) -> tuple[ToolSpec, ...]:
     """The tools that a child working on `brief` may call."""
-    tier = (*spec.tools, *(way.tool for way in spec.children)) if spec.children else spec.tools
     return tuple(
-        tool for tool in tier if tool.name in brief.allowed_tools and tool.name not in brief.forbidden_tools
+        tool
+        for tool in tier(spec)
+        if tool.name in brief.allowed_tools and tool.name not in brief.forbidden_tools
     )
+
+
+def tier(spec: ChildSpec) -> tuple[ToolSpec, ...]:
+    """All tools of a child: the basic ones, and a layer's ways to its own children."""
+    return (*spec.tools, *(way.tool for way in spec.children)) if spec.children else spec.tools
 
 
 def _stopped(runtime: Runtime, child: Child, brief: TaskBrief, reason: Reason) -> SubAgentResult:
@@ -174,14 +186,14 @@ async def _answered(
     watch: LoopWatch,
     ends: float,
 ) -> str:
+    if watch.repeats(call):
+        return refusal("loop_detected").text
     if call.name in brief.forbidden_tools:
         _alarm(runtime, child, brief, "forbidden_tool")
         return refusal("forbidden_tool").text
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
         return refusal("unknown_tool").text
-    if watch.repeats(call):
-        return refusal("loop_detected").text
     for way in child.spec.children:
         if way.tool.name == call.name:
             return await way.hand_down(runtime, child, call)

@@ -17,7 +17,7 @@ from isolation_kit.runtime.bridge import (
     encode_request,
 )
 from isolation_kit.runtime.brief import BriefError, checked_brief
-from isolation_kit.runtime.child import ChildSpec
+from isolation_kit.runtime.child import ChildSpec, tier
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.parts import ParentScope
@@ -45,10 +45,9 @@ async def _handed_over(
         return SubAgentResult("", Status.REFUSED, errors=(Reason.CONTRACT_REFUSED,))
     try:
         written = runtime.parts.write_brief(scope, spec, inputs, runtime.digest)
-        tools = (*spec.tools, *(way.tool for way in spec.children))
         brief = fitted_brief(
             checked_brief(written, runtime.limits.window),
-            tools,
+            tier(spec),
             spec.contract.context_window_size,
             runtime.count,
         )

@@ -14,7 +14,7 @@ from typing import Any
 from isolation_kit.runtime.bridge import decode_result
 from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.chain import ROOT, Chain
-from isolation_kit.runtime.child import Child, ChildSpec
+from isolation_kit.runtime.child import Child, ChildSpec, tier
 from isolation_kit.runtime.context import build_child_context
 from isolation_kit.runtime.failures import reported
 from isolation_kit.runtime.fields import AllowList, Dropped
@@ -61,13 +61,13 @@ def write_brief(scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str], 
     layer.
     """
     asked = canonical([*scope.chain.namespace, spec.name, inputs]).encode("utf-8", "surrogatepass")
-    ways = tuple(way.tool.name for way in spec.children)
+    delegates = any(way.tool.name == TASK for way in spec.children)
     return TaskBrief(
         task_id=f"t_{digest(asked)}",
         goal=spec.goal,
         inputs=inputs,
-        allowed_tools=(*(tool.name for tool in spec.tools), *ways),
-        forbidden_tools=() if ways else (TASK,),
+        allowed_tools=tuple(tool.name for tool in tier(spec)),
+        forbidden_tools=() if delegates else (TASK,),
         acceptance=spec.acceptance,
         output_schema=spec.outputs,
         constraints=spec.constraints,

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolation_kit.runtime import ChildSpec, ModelReply, ParentScope, RunLimits, Status, ToolCall, delegate
+from isolation_kit.runtime import (
+    ChildSpec,
+    ModelReply,
+    ParentScope,
+    RunLimits,
+    Status,
+    ToolCall,
+    ToolSpec,
+    delegate,
+    task_tool,
+)
 from isolation_kit.runtime.chain import Chain
 from isolation_kit.runtime.context import task_inputs
 from isolation_kit.runtime.loops import LoopLimits, LoopWatch
@@ -70,10 +80,7 @@ class Back:
 
     specs: dict[str, ChildSpec]
     name: str
-
-    @property
-    def tool(self) -> Any:
-        return ByTask(self.specs[self.name]).tool
+    tool: ToolSpec = field(default_factory=lambda: task_tool("Hand it back."))
 
     async def hand_down(self, runtime: Any, layer: Any, call: ToolCall) -> str:
         return await ByTask(self.specs[self.name]).hand_down(runtime, layer, call)
@@ -167,6 +174,36 @@ def test_a_spec_that_smuggles_task_into_its_basic_tools_is_refused(rig: Any, wor
     made = rig({"worker": [ModelReply("x")]})
     assert run(made, replace(worker, tools=(tool,), contract=contract)).errors == ("brief_refused",)
     assert made.scripts["worker"].requests == []
+
+
+def test_asking_for_task_again_and_again_ends_a_child(rig: Any, worker: ChildSpec, calls: Use) -> None:
+    """Each attempt is told, and the third equal one begins the end."""
+    made = rig({"worker": [calls(tool="task", task="more")]})
+    assert run(made, worker).errors == ("loop_detected",)
+    reasons = [reason for _, reason, _ in made.watcher.named("alarm")]
+    assert reasons == ["forbidden_tool", "forbidden_tool", "loop_detected"]
+
+
+def test_a_layer_with_two_children_tells_them_by_their_tools(rig: Any, worker: ChildSpec, calls: Use) -> None:
+    """Each tool leads to its own child, and `task`, which this layer does not have, stays forbidden."""
+    other = replace(worker, name="other")
+    spec = replace(worker, name="a", children=(ByTask(worker, "ask"), ByTask(other, "check")))
+    asked = [
+        calls(1, tool="check", task="1"),
+        calls(2, tool="task", task="2"),
+        calls(3, tool="ask", task="3"),
+    ]
+    scripts = {"a": [*asked, ModelReply("a")], "worker": [ModelReply("w")], "other": [ModelReply("o")]}
+    made = rig(scripts)
+    run(made, spec)
+    assert [args[0] for args in made.watcher.named("context_born")] == ["a", "other", "worker"]
+    assert [reason for _, reason, _ in made.watcher.named("alarm")] == ["forbidden_tool"]
+
+
+def test_two_tools_of_one_name_are_refused(worker: ChildSpec) -> None:
+    """A call of such a name could be a lookup or a delegation."""
+    with pytest.raises(ValueError, match="two tools of one name"):
+        replace(worker, children=(ByTask(worker, "lookup"),))
 
 
 # -- the single door -----------------------------------------------------------------------------------------
