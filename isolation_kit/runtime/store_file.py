@@ -7,7 +7,7 @@ import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from isolation_kit.runtime.store_errors import (
@@ -26,7 +26,6 @@ _APPLICATION = 0x49_53_4F_4B  # "ISOK": marks the file as ours, so that no other
 _LAYOUT = 1
 
 _PRAGMAS = (
-    "journal_mode = WAL",  # readers and the writer do not wait for each other
     "synchronous = FULL",  # what was acknowledged survives a power cut, not only a kill
     "secure_delete = ON",  # deleted content is overwritten
     "temp_store = MEMORY",  # no value lands in a temporary file
@@ -44,14 +43,14 @@ def connected(path: Path, tables: tuple[str, ...], busy_ms: int, max_bytes: int 
         busy_ms: milliseconds to wait for another writer.
         max_bytes: largest size of the file in bytes; None for as much as there is room.
     """
-    _private(path)
+    if not os.path.lexists(path):
+        _make(path, tables)
+    _make_private(path)
     connection = sqlite3.connect(path, timeout=busy_ms / 1000, isolation_level=None)
     try:
-        laid_out = _recognised(connection)  # before anything that would write into somebody else's file
+        _recognise(connection)  # before anything that would write into another's file
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
-        if not laid_out:
-            _lay_out(connection, tables)
         if max_bytes is not None:
             (page,) = connection.execute("PRAGMA page_size").fetchone()
             connection.execute(f"PRAGMA max_page_count = {max(max_bytes // page, 1)}")
@@ -61,10 +60,34 @@ def connected(path: Path, tables: tuple[str, ...], busy_ms: int, max_bytes: int 
     return connection
 
 
-def _private(path: Path) -> None:
-    """Let the file be there, ours alone (0600). SQLite gives its side files the same mode."""
-    if not os.path.lexists(path):
-        _made(path)
+def _make(path: Path, tables: tuple[str, ...]) -> None:
+    """Lay out a store under another name and link it: whoever finds the file finds it whole, and private.
+
+    So no descriptor on it is ever closed beside a connection's own either, which would drop that one's locks.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=".store-", dir=path.parent)
+    os.close(descriptor)
+    try:
+        with closing(sqlite3.connect(name, isolation_level=None)) as connection:
+            # Readers and the writer do not wait for each other. The mode stays with the file.
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                raise StoreUnavailableError(
+                    "the store's file system allows no write-ahead log (a network share, perhaps); give a "
+                    "path on a local disk"
+                )
+            with transaction(connection):
+                for statement in (*tables, *_MARKS):
+                    connection.execute(statement)
+        os.link(name, path)
+    except FileExistsError:
+        return  # another process was faster; its file is as good
+    finally:
+        os.unlink(name)
+
+
+def _make_private(path: Path) -> None:
+    """Close the file to everybody but its owner (0600). SQLite gives its side files the same mode."""
     mode = path.lstat().st_mode
     if not stat.S_ISREG(mode):
         raise StoreUnavailableError(
@@ -77,43 +100,18 @@ def _private(path: Path) -> None:
         path.chmod(0o600)
 
 
-def _made(path: Path) -> None:
-    # Made under another name and linked: the file is private from its first moment on, and no descriptor on
-    # it is ever closed beside a connection's own, which would drop that one's locks (POSIX).
-    descriptor, name = tempfile.mkstemp(prefix=".store-", dir=path.parent)
-    os.close(descriptor)
-    try:
-        os.link(name, path)
-    except FileExistsError:
-        return  # another process was faster; its file is as good
-    finally:
-        os.unlink(name)
-
-
-def _recognised(connection: sqlite3.Connection) -> bool:
-    """True for a store, False for a fresh file; refuses what is somebody else's."""
+def _recognise(connection: sqlite3.Connection) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
-    (things,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if (application, layout) == (_APPLICATION, _LAYOUT):
-        return True
-    if (application, layout, things) == (0, 0, 0):
-        return False
-    raise StoreCorruptError(
-        "the file is another program's database or a later version's store; give a new file's path"
-    )
-
-
-def _lay_out(connection: sqlite3.Connection, tables: tuple[str, ...]) -> None:
-    with transaction(connection):
-        if not _recognised(connection):  # another process may have been faster
-            for statement in (*tables, *_MARKS):
-                connection.execute(statement)
+    if (application, layout) != (_APPLICATION, _LAYOUT):
+        raise StoreCorruptError(
+            "the file is empty, another program's or a later version's store; give a path that is free"
+        )
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """One transaction that holds the write lock from its start: all of it is stored, or nothing."""
+    """One transaction: all of it is stored, or nothing. It holds the write lock from its start."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from isolation_kit.runtime import StepKey
@@ -57,18 +57,19 @@ def test_any_call_deletes_what_has_expired(tmp_path: Path, clock: Any) -> None:
 
 
 def test_a_killed_process_leaves_nothing_that_the_next_one_keeps(tmp_path: Path, clock: Any) -> None:
-    """A log that was left behind is emptied by whoever opens the file next."""
-    store = SqliteStore(tmp_path / "s.db", now=clock)
-    asyncio.run(_written(store, 30))
+    """A log with deleted content that was left behind is emptied soon after the file is opened again."""
     left = tmp_path / "left"
     left.mkdir()
-    for name in ("s.db", "s.db-wal"):
-        (left / name).write_bytes((tmp_path / name).read_bytes())
-    store.close()
-    clock.pass_minutes(30)
+    with closing(connected(tmp_path / "s.db", TABLES, 0, None)) as killed:
+        append(killed, clock(), "u", "s", encoded(SECRET))
+        cleared(killed, clock() + LIFETIME)
+        for name in ("s.db", "s.db-wal"):
+            (left / name).write_bytes((tmp_path / name).read_bytes())
     assert SECRET.encode() in _raw(left)
-    SqliteStore(left / "s.db", now=clock).close()
-    assert SECRET.encode() not in _raw(left)
+    with SqliteStore(left / "s.db", now=clock) as store:
+        for _ in range(2):  # the second call waits for what the first one started
+            assert asyncio.run(store.steps("u", "s")) == ()
+        assert SECRET.encode() not in _raw(left)
 
 
 def test_a_reader_that_blocks_the_purge_is_told(tmp_path: Path, clock: Any) -> None:
@@ -87,19 +88,28 @@ def test_a_reader_that_blocks_the_purge_is_told(tmp_path: Path, clock: Any) -> N
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 63))
+@example(seed=36)  # where SQLite's overwriting alone left copies (3.40)
+@example(seed=58)
 def test_no_expired_value_hides_among_living_ones(quick: Path, seed: int) -> None:
     """Steps of all sizes expire in any order: rows move between pages, and erasing leaves no copy behind."""
     draw = random.Random(seed)
-    names = [f"token{number:04d}x" for number in range(60)]
+    names = [f"token{draw.randrange(10**6):06d}x" for _ in range(100)]
     with (
         TemporaryDirectory(dir=quick) as folder,
         closing(connected(Path(folder, "s.db"), TABLES, 0, None)) as connection,
     ):
-        for second, name in enumerate(names):
-            value = encoded(name * draw.choice([1, 5, 20, 400]))
-            append(connection, draw.uniform(0, 100), f"u{draw.randrange(5)}", name, value)
-            cleared(connection, LIFETIME + second / 2)
-        living = {session.decode() for (session,) in connection.execute("SELECT session FROM step")}
-        assert {name for name in names if name.encode() in _raw(Path(folder))} > living
-        assert erased(connection)
-        assert {name for name in names if name.encode() in _raw(Path(folder))} == living
+        for number, name in enumerate(names):
+            written, user, session = (
+                draw.uniform(0, 100),
+                f"u{draw.randrange(9)}",
+                name * draw.choice([1, 2, 8]),
+            )
+            append(connection, written, user, session, encoded(name * draw.choice([1, 5, 20, 60])))
+            if number % 10 == 9:
+                cleared(connection, LIFETIME + number / 2)
+        rows = connection.execute("SELECT session FROM step").fetchall()
+        living = {session.decode()[: len(names[0])] for (session,) in rows}
+        before, done, after = _raw(Path(folder)), erased(connection), _raw(Path(folder))
+    assert done
+    assert {name for name in names if name.encode() in before} > living
+    assert {name for name in names if name.encode() in after} == living

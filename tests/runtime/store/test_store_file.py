@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -66,6 +67,15 @@ def test_steps_outlive_the_process(tmp_path: Path) -> None:
         assert asyncio.run(store.append("u", "s", "next")).step == 1
 
 
+def test_many_may_open_a_fresh_file_at_once(quick: Path) -> None:
+    """It is there whole or not at all, whoever was first; nothing else is left in the directory."""
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(15):
+            for store in list(threads.map(SqliteStore, [quick / f"{number}.db"] * 8)):
+                store.close()
+    assert {path.suffix for path in quick.iterdir()} == {".db"}
+
+
 def _directory(path: Path) -> None:
     path.mkdir()
 
@@ -84,6 +94,10 @@ def _foreign(path: Path) -> None:
         other.execute(f"CREATE TABLE step (value DEFAULT '{SECRET}')")
 
 
+def _empty(path: Path) -> None:
+    path.touch()
+
+
 def _read_only(path: Path) -> None:
     SqliteStore(path).close()
     path.chmod(0o400)
@@ -96,6 +110,7 @@ def _read_only(path: Path) -> None:
         (_link, StoreUnavailableError),
         (_garbage, StoreCorruptError),
         (_foreign, StoreCorruptError),
+        (_empty, StoreCorruptError),
         (_read_only, StoreReadOnlyError),
     ],
 )

@@ -97,6 +97,22 @@ def test_reading_does_not_add_up(fresh: Fresh, clock: Any) -> None:
         asyncio.run(scene(store))
 
 
+def test_the_versions_of_a_step_live_and_die_together(fresh: Fresh, clock: Any) -> None:
+    """An edit lets the older versions live on as well: a version number never changes its meaning."""
+
+    async def scene(store: Store) -> None:
+        key = await store.append("u", "s", "first")
+        clock.pass_minutes(20)
+        await store.edit(key, 1, "second")
+        clock.pass_minutes(29)
+        assert await store.versions(key) == ("first", "second")
+        clock.pass_minutes(10)
+        assert await store.versions(key) == ()
+
+    with fresh(now=clock) as store:
+        asyncio.run(scene(store))
+
+
 def test_a_kept_key_never_names_another_step(fresh: Fresh, clock: Any) -> None:
     """The number of an expired step is not given out again while its session has a step."""
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,24 @@ def test_processes_that_append_lose_nothing(tmp_path: Path) -> None:
     with SqliteStore(path) as store:
         assert dict(enumerate(asyncio.run(store.steps("u", "s")))) == told
     assert sorted(told) == list(range(60))
+
+
+def test_two_stores_on_one_file_merge_each_others_edits(tmp_path: Path) -> None:
+    """Two connections edit one form at the same time, each its own fields: the last version has all of it."""
+    form = {str(number): 0 for number in range(20)}
+
+    async def edit(store: SqliteStore, numbers: range) -> None:
+        for number in numbers:
+            await store.edit(StepKey("u", "s", 0), 1, {**form, str(number): number})
+
+    with SqliteStore(tmp_path / "s.db") as one, SqliteStore(tmp_path / "s.db") as other:
+        asyncio.run(one.write(StepKey("u", "s", 0), form))
+        with ThreadPoolExecutor(2) as threads:
+            work = ((one, range(1, 10)), (other, range(10, 20)))
+            list(threads.map(lambda each: asyncio.run(edit(*each)), work))
+        history = asyncio.run(one.versions(StepKey("u", "s", 0)))
+    assert history[-1] == {str(number): number for number in range(20)}
+    assert len(history) == 20
 
 
 def test_processes_that_write_one_step_agree_on_the_first(tmp_path: Path) -> None:
