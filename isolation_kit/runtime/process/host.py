@@ -108,7 +108,9 @@ class ProcessHost:
             ending = "ended"
         finally:
             ours.close()
-            await zygote.end(birth)
+            report = await zygote.end(birth)
+            if report.peak:
+                runtime.hooks.memory_peaked(spec.name, report.peak)
             if talk.born:
                 runtime.hooks.context_died(spec.name, ending)
         if isinstance(outcome, bytes):

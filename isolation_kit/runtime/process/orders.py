@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _REQUEST = struct.Struct("!BIIQ")
-_REPORT = struct.Struct("!BIi")
+_REPORT = struct.Struct("!BIiQ")
 REPORT_BYTES = _REPORT.size
 
 
@@ -52,11 +52,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An event of child number `child`. `value` is a pid, or a status as `os.wait` gives it."""
+    """An event of child number `child`. `value` is a pid, or a status as `os.wait` gives it.
+
+    Args:
+        peak: the most resident memory of a child that is gone, in bytes; 0 where it is not known.
+    """
 
     event: Event
     child: int
     value: int
+    peak: int = 0
 
 
 def pack_request(request: Request) -> bytes:
@@ -72,10 +77,10 @@ def request_of(data: bytes) -> Request:
 
 def pack_report(report: Report) -> bytes:
     """The bytes of a report."""
-    return _REPORT.pack(report.event, report.child, report.value)
+    return _REPORT.pack(report.event, report.child, report.value, report.peak)
 
 
 def report_of(data: bytes) -> Report:
     """The report again."""
-    event, child, value = _REPORT.unpack(data)
-    return Report(Event(event), child, value)
+    event, child, value, peak = _REPORT.unpack(data)
+    return Report(Event(event), child, value, peak)

@@ -180,7 +180,7 @@ class _Zygote:
         """Reap a child that has ended, after what is left of its group, before what has fled from it."""
         # Before it is reaped: until then its number, which is the group's, can be nobody else's.
         _kill_group(child.pid)
-        _, status = os.waitpid(child.pid, 0)
+        _, status, usage = os.wait4(child.pid, 0)
         self._poll.unregister(child.pidfd)
         os.close(child.pidfd)
         del self._living[child.pidfd]
@@ -191,7 +191,9 @@ class _Zygote:
             self._waiting = None
             return
         over = child.over_memory or inside.ran_out_of_memory(status)
-        self._tell(Event.GONE_OVER_MEMORY if over else Event.GONE, child.number, status)
+        # With the pages of mapped files, so rather too much: it feeds an alarm, the limit has its own count.
+        peak = max(0, usage.ru_maxrss * 1024 - self._born_with)
+        self._tell(Event.GONE_OVER_MEMORY if over else Event.GONE, child.number, status, peak)
 
     def _kill_strays(self) -> None:
         own = {child.pid for child in self._living.values()}
@@ -204,9 +206,9 @@ class _Zygote:
                 else:
                     os.waitpid(pid, 0)
 
-    def _tell(self, event: Event, child: int, value: int) -> None:
+    def _tell(self, event: Event, child: int, value: int, peak: int = 0) -> None:
         with contextlib.suppress(ConnectionError):  # the parent is gone; the next look at its end tells
-            self._control.send(pack_report(Report(event, child, value)))
+            self._control.send(pack_report(Report(event, child, value, peak)))
 
 
 def _kill_group(pid: int) -> None:

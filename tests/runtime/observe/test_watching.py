@@ -97,4 +97,5 @@ def test_a_child_in_its_own_process_is_watched_as_one_in_this(
         seen.append((mine, [(span.kind, span.status, span.tokens) for span in trace.spans]))
     assert len(seen) == 2
     assert seen[0] == seen[1]
+    assert 2**20 < (watching.metrics.memory.highest or 0) < 128 * 2**20
     assert watching.lost == 0

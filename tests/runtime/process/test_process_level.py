@@ -53,12 +53,17 @@ def scope() -> ParentScope:
     return ParentScope("u", "s", [Message("user", SECRET)], {"x-tenant": SECRET})
 
 
+def told(made: Any) -> list[Any]:
+    """What the hooks were told, but for the memory, which only a process has of its own."""
+    return [call for call in made.watcher.calls if call[0] != "memory_peaked"]
+
+
 def seen(made: Any) -> list[Any]:
-    """What the hooks were told and the models were asked, in order."""
+    """What the hooks were told of both levels, and the models were asked, in order."""
     requests = [
         [(r.agent, r.messages, r.tools, r.headers) for r in s.requests] for s in made.scripts.values()
     ]
-    return [made.watcher.calls, requests]
+    return [told(made), requests]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -92,9 +97,31 @@ def test_a_model_that_fails_is_told_the_same(place: Any, rig: Any, worker: Child
         runtime = replace(runtime, launch=launch) if launch else runtime
         result = place.run(delegate(runtime, scope(), worker, {"request": "find it"}))
         assert result.errors == ("model_failed",)
-        traces.append([call for call in made.watcher.calls if call[0] != "delegation_began"])
+        traces.append([call for call in told(made) if call[0] != "delegation_began"])
     assert traces[0] == traces[1]
     assert SECRET not in repr(traces)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ModelReply("x", (ToolCall("c", "lookup", {"query": object()}),)),
+        ModelReply("x", (ToolCall("c", "lookup", {"query": float("nan")}),)),
+        ModelReply(None),  # type: ignore[arg-type]
+        None,
+    ],
+    ids=["object", "nan", "no-text", "none"],
+)
+def test_what_is_no_reply_is_the_models_failure(place: Any, rig: Any, worker: ChildSpec, reply: Any) -> None:
+    """A model client that returns what cannot cross gives the same reason at both levels."""
+    traces = []
+    for launch in (None, place.host.launch):
+        made = rig({"worker": [reply]})
+        runtime = replace(made.runtime, launch=launch) if launch else made.runtime
+        result = place.run(delegate(runtime, scope(), worker, {"request": "find it"}))
+        assert (str(result.status), result.errors) == ("failed", ("model_failed",))
+        traces.append(told(made))
+    assert traces[0] == traces[1]
 
 
 def test_an_entry_of_the_users_has_model_tools_and_a_declared_result(live: Live) -> None:
