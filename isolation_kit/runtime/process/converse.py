@@ -164,15 +164,15 @@ class Conversation:
         try:
             reply = await runtime.model(name).reply(request)
             answer = plain_reply(reply)
+            packed(Kind.REPLY, answer)  # what has no place in a frame is no reply of a model
         except KitError:
             raise
         except Exception as error:  # a model client is foreign code: its text must not go down
-            self._error = error
-            await self._reply(None)
+            reply, answer, self._error = None, None, error
         else:
             self.child.memory.append(Message("assistant", reply.text, reply.calls))
-            await self._reply(answer)
         runtime.hooks.model_replied(name, reply)
+        await self._reply(answer)
 
     async def _call_tool(self, name: str, query: str) -> None:
         tool = next((tool for tool in self._offered() if tool.name == name), None)

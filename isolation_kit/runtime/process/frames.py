@@ -18,7 +18,7 @@ __all__ = ["HEADER_BYTES", "Frame", "FrameError", "FrameReader", "Kind", "announ
 
 _HEADER = struct.Struct("!BI")
 HEADER_BYTES = _HEADER.size
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Kind(IntEnum):
@@ -62,7 +62,7 @@ def values(frame: Frame) -> Any:
         FrameError: if it carries none.
     """
     try:
-        return json.loads(frame.data)
+        return json.loads(frame.data, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise FrameError("bad_frame") from None
 
@@ -78,6 +78,10 @@ def announced(header: bytes | bytearray) -> tuple[Kind, int]:
         return Kind(kind), length
     except ValueError:
         raise FrameError("bad_frame") from None
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError("NaN and Infinity are no JSON")
 
 
 class FrameReader:

@@ -128,8 +128,14 @@ def call_of(raw: Any) -> ToolCall:
 
 
 def plain_reply(reply: ModelReply) -> list[Any]:
-    """A model's reply for the child."""
-    return [reply.text, _plain_calls(reply.calls)]
+    """A model's reply for the child.
+
+    Raises:
+        FrameError: if what a model client returned is none.
+    """
+    raw = [text_of(reply.text), _plain_calls(reply.calls)]
+    reply_of(raw)
+    return raw
 
 
 def reply_of(raw: Any) -> ModelReply:
