@@ -167,6 +167,20 @@ def test_the_inner_json_is_strict(inner: bytes) -> None:
 ERRORS = (BridgeError, StrictJSONError)
 
 
+@pytest.mark.parametrize(
+    "tail",
+    [b"\x7b" * 9999, b"\x7b" * 90 + b"\x7c" * 90, b"\x7b" * 9999 + b"\x7c" * 9999, bytes(17 * 2**20)],
+    ids=["open groups", "deep groups", "deeper groups", "17 MiB"],
+)
+def test_deep_and_large_bytes_raise_the_kits_own_error_or_are_dropped(tail: bytes) -> None:
+    """Neither a stack nor the memory runs out."""
+    try:
+        got, dropped = read(encode_request(request()) + tail)
+    except BridgeError:
+        return
+    assert (got, [item.path for item in dropped]) == (request(), ["#15"])
+
+
 @given(st.binary(max_size=80))
 def test_random_bytes_raise_the_kits_own_error(data: bytes) -> None:
     """Nothing but the kit's error comes out of garbage."""

@@ -51,7 +51,7 @@ def open_message(message: Message, data: bytes, digest: Digest) -> tuple[dict[st
         raise BridgeError(f"{len(data)} bytes are too many for a message; at most {MAX_BYTES} are read")
     try:
         message.ParseFromString(data)
-    except DecodeError:
+    except (DecodeError, UnicodeDecodeError):  # the latter from protobuf's pure Python reader
         raise BridgeError(
             "the bytes are no protobuf, or cut short; send what encode_request or encode_result makes"
         ) from None
