@@ -28,6 +28,9 @@ from isolation_kit.runtime import (
     ToolCall,
     delegate,
 )
+from isolation_kit.runtime.artifacts import Artifacts
+from isolation_kit.runtime.launch import inline
+from isolation_kit.runtime.nested import ByTask
 from isolation_kit.runtime.process import ProcessHost
 from isolation_kit.runtime.process.linux import children_of
 
@@ -304,3 +307,38 @@ def test_another_platform_is_told_what_to_use_everywhere(
     runtime = replace(made.runtime, launch=ProcessHost().launch)
     with pytest.raises(UsageError, match="launch=inline"):
         asyncio.run(delegate(runtime, scope(), worker, {"request": "x"}))
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["short", "shelved"])
+def test_a_layer_hands_down_from_its_own_process(
+    place: Any, rig: Any, worker: ChildSpec, tmp_path: Path, long: bool
+) -> None:
+    """A layer, its leaf and a shelved output give the same events at both levels."""
+    layer = replace(worker, name="layer", children=(ByTask(worker),))
+    answer = ModelReply("word. " * 300 if long else "done")
+    traces = []
+    for launch in (inline, place.host.launch):
+        scripts = {"layer": [ModelReply("", (ToolCall("c", "task", {"task": "sub"}),)), answer]}
+        made = rig(
+            {**scripts, "worker": [ModelReply("leaf")]}, limits=RunLimits(tool_output=500, timeout_ms=20_000)
+        )
+        artifacts = Artifacts(tmp_path, made.runtime.digest)
+        runtime = replace(made.runtime, launch=launch, artifacts=artifacts)
+        result = place.run(delegate(runtime, scope(), layer, {"request": "find it"}))
+        assert (result.status, bool(result.artifacts)) == ("succeeded", long)
+        assert "leaf" in made.scripts["layer"].requests[-1].messages[-1].content
+        traces.append(seen(made))
+    assert traces[0][1] == traces[1][1]
+    assert [name for name, _ in traces[0][0]] == [name for name, _ in traces[1][0]]
+
+
+def test_a_looping_child_raises_the_same_alarm(place: Any, rig: Any, worker: ChildSpec, calls: Any) -> None:
+    """The child sees the loop; the parent, which knows the chain, raises the alarm."""
+    traces = []
+    for launch in (inline, place.host.launch):
+        made = rig({"worker": [calls()]}, limits=RunLimits(timeout_ms=20_000))
+        result = place.run(delegate(replace(made.runtime, launch=launch), scope(), worker, {"request": "x"}))
+        assert result.errors == ("loop_detected",)
+        traces.append(told(made))
+    assert traces[0] == traces[1]
+    assert [name for name, _ in traces[0] if name == "alarm"] == ["alarm"]
