@@ -47,7 +47,10 @@ def compiled(schema: Mapping[str, Any]) -> Rule:
     def first(value: Any) -> str:
         # Never the library's own message: it quotes the value.
         error = next(validator.iter_errors(value), None)
-        return "" if error is None else ".".join(str(part) for part in error.schema_path)
+        if error is None:
+            return ""
+        # The path is empty where a subschema is `false`: still a broken rule.
+        return ".".join(str(part) for part in error.schema_path) or "false"
 
     return first
 

@@ -28,7 +28,8 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=8,
 )
-kinds = st.sampled_from(["string", "number", "integer", "boolean", "null", "array", "object"])
+KINDS = ["string", "number", "integer", "boolean", "null", "array", "object"]
+kinds = st.sampled_from(KINDS)
 small = st.integers(0, 3)
 
 
@@ -114,6 +115,11 @@ def test_a_pattern_that_python_does_not_know_is_refused() -> None:
         AllowList({"type": "string", "pattern": r"\p{Letter}"}).problem("x")
 
 
+def test_a_subschema_that_is_false_is_a_broken_rule() -> None:
+    """jsonschema names no path for it; silence would let the value pass."""
+    assert AllowList({"type": "string", "if": {"const": "x"}, "then": False}).problem("x") == "false"
+
+
 def test_a_closed_object_is_no_problem() -> None:
     """`additionalProperties` is settled by the allow-list, which has dropped what it forbids."""
     closed = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
@@ -128,8 +134,13 @@ def test_the_public_suite_agrees(corpora: Path) -> None:
         for group in json.loads(path.read_text("utf-8")):
             schema = group["schema"]
             text = json.dumps(schema)
-            if not isinstance(schema, dict) or "$ref" in text or "\\p" in text:
+            # Left out: what leads elsewhere, what Python's re lacks, and formats, which are checked here.
+            if not isinstance(schema, dict) or any(
+                word in text for word in ("$ref", "$dynamic", "\\p", "format")
+            ):
                 continue
+            # Most schemas of the suite name no type, which declares nothing here: every type says the same.
+            schema = {"type": KINDS, **schema}
             allow = AllowList(schema)
             for case in group["tests"]:
                 kept = allow.keep(case["data"], DIGEST)
@@ -138,4 +149,4 @@ def test_the_public_suite_agrees(corpora: Path) -> None:
                     assert verdict is case["valid"], (path.name, case["description"])
                     compared += 1
                     compiled += rules._everyday(schema)
-    assert compared > compiled > 0
+    assert compared > compiled > 100
