@@ -23,7 +23,7 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
     draws = (draw_of(*rest[:3]), draw_of(*rest[3:6]))
     structure = attack.structure
     size = len(structure.order)
-    kept = [i for i in range(size) if i == size - 1 or keep % 8 == 0 or keep >> (i % 6) & 1 or i == 0]
+    kept = [i for i in range(size) if i in (0, size - 1) or _kept(i, keep)]
     builder = Builder(attack, declaration)
     turns = []
     for index, i in enumerate(kept):
@@ -41,7 +41,8 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
                 subject=structure.about[i] if structure.about else -1,
                 last=last,
                 follow_up=structure.follow_up and last,
-                tools=i == 0 or last,
+                # Tools in half of them: a call doubles what a turn costs, and users mix without one too.
+                tools=(i == 0 or last) and draw.child & 4 == 0,
             )
         )
     return Scenario(
@@ -55,6 +56,11 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
         child=temper[1],
         concurrent=structure.concurrent,
     )
+
+
+def _kept(i: int, keep: int) -> bool:
+    """Whether a turn in the middle stays: all in one case of eight, else each in half."""
+    return keep % 8 == 0 or keep >> (i % 6) & 1 == 1
 
 
 FAMILY = Family("cross-user", numbers(9), _build)
