@@ -144,8 +144,9 @@ def test_a_pooled_memory_is_found(worker: ChildSpec, ending: str) -> None:
         return remains(play)
 
     left = asyncio.run(scene())
-    assert any(path.startswith("Child <- list") for path in left)
-    assert any(path.startswith("Message <- list") for path in left)
+    # The pool is one of several holders that the collector may name first.
+    assert any(path.startswith("Child <- ") and "list" in path for path in left), left
+    assert any(path.startswith("Message <- ") and "list" in path for path in left), left
 
 
 def test_a_kept_context_is_found(worker: ChildSpec) -> None:
