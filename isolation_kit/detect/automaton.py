@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
 from isolation_kit.detect.forms import Tier
@@ -21,6 +21,9 @@ from isolation_kit.detect.needles import (
     run_needles,
 )
 from isolation_kit.errors import UsageError
+
+if TYPE_CHECKING:
+    from isolation_kit.detect.registry import Registry
 
 __all__ = ["COMMON_DIGESTS", "DIGESTS", "Match", "Pool"]
 
@@ -74,6 +77,7 @@ class Pool:
         "head",
         "prefix",
         "raw_needles",
+        "registry",
         "run_needles",
         "tokens",
     )
@@ -99,6 +103,7 @@ class Pool:
         self.case_needles: tuple[Needle, ...] = case_needles(head)
         self.raw_needles: tuple[Needle, ...] = raw_needles(head)
         self.run_needles: tuple[Needle, ...] = run_needles(head)
+        self.registry: Registry | None = None  # texts that no prefix gives away
         self.tokens: dict[bytes, str] = {}
         self._order: list[str] = []
         # Both indexes trail behind `_order` and catch up when a scan first needs them.
@@ -138,6 +143,8 @@ class Pool:
         self._order, self.tokens = tokens, {token.encode(): token for token in tokens}
         self._heads, self._headed = {}, 0
         self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
+        if self.registry is not None:
+            self.registry.clear_before(kept)
 
     def match(self, candidate: bytes) -> Match | None:
         """The token that `candidate`, lower-case text from the prefix on, is or begins."""
@@ -159,7 +166,8 @@ class Pool:
     def digest_match(self, digest: bytes) -> tuple[str, str] | None:
         """The (token, algorithm) of a digest of at least 16 bytes, cut short or followed by more."""
         # Trace ids and UUIDs are as long as an MD5: for them only digests that people cut so short count.
-        return self._digests[len(digest) > 16].find(digest, self._order)
+        found = self._digests[len(digest) > 16].find(digest, self._order)
+        return self.registry.digest_match(digest) if found is None and self.registry is not None else found
 
 
 class _DigestIndex:

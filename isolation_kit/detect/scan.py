@@ -56,7 +56,17 @@ def scan(data: bytes, pool: Pool, *, decode: bool = True, budget: Budget = _DEFA
 class _Work:
     """The state of one scan: what was found, and what may still be spent."""
 
-    __slots__ = ("blobs_left", "budget", "decoded_left", "done", "found", "long_runs", "pool", "unscanned")
+    __slots__ = (
+        "blobs_left",
+        "budget",
+        "decoded_left",
+        "done",
+        "found",
+        "long_runs",
+        "pool",
+        "unscanned",
+        "worn",
+    )
 
     def __init__(self, pool: Pool, budget: Budget) -> None:
         self.pool = pool
@@ -67,6 +77,7 @@ class _Work:
         self.decoded_left = budget.decoded
         self.blobs_left = budget.blobs
         self.done: set[bytes] = set()
+        self.worn: dict[str, int] = {}
 
     def plain(self, data: bytes) -> None:
         """Only the bytes as they are."""
@@ -89,6 +100,8 @@ class _Work:
         found = hidden(data, text, low, pool)
         if loose or found:
             self.surface(plain_and(found, low, pool), data, path, base, {})
+        if pool.registry is not None:
+            self.registered(data, low, path, base)
         self.blobs(text, path, base, depth, most=long)
         if not data.isascii():
             self.packed(data, path, base, depth)
@@ -164,8 +177,18 @@ class _Work:
         """Look at one un-escaped view, its long runs included."""
         text = strip_breaks(data)
         counts = counts_in(self.surface(search(data, text, self.pool), data, path, base, counts), counts)
+        if self.pool.registry is not None:
+            self.registered(data, text.translate(LETTERS, NO_LETTERS), path, base)
         self.blobs(text, path, base, depth)
         return counts
+
+    def registered(self, data: bytes, low: bytes, path: tuple[str, ...], base: int) -> None:
+        """Report the texts that no prefix gives away, each in the first form in which it is met."""
+        registry = self.pool.registry
+        for match, steps, at in registry.find(data, low, path) if registry is not None else ():
+            if self.worn.get(match.token, 0) < match.length:
+                self.worn[match.token] = match.length
+                self.report(match, steps[-1], steps[:-1], base if path else base + at)
 
     def blobs(
         self, text: bytes, path: tuple[str, ...], base: int, depth: int, least: int = 0, most: int = 0

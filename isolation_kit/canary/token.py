@@ -4,13 +4,14 @@ A token is 20 characters of lower-case Crockford base32 (digits and letters with
 
     pppp bbbbbbb... mmmmmmm...
     20 bits of prefix, shared by a run and derived from its seed: one literal search finds every candidate
+    (some 266,000 of a million are used: those that are no word, no number and no tail of an escape)
     36 bits of body: a permutation of the place, keyed by run, case and variant
     44 bits of BLAKE2b MAC over the body: a checksum that needs no registry
 
 All tokens are equally long, so none contains another. A random candidate behind the right prefix passes
-`Mint.verify` with probability 2**-44. Within one case and variant the body is a permutation, hence two places
-never share a token; across cases two of n tokens are equal with probability of about n**2 / 2**37, that is
-0.7 % for one pair anywhere among 30,000 tokens.
+`Mint.verify` with probability 2**-44. Lengths of fragments count after the prefix, which proves nothing.
+Within one case and variant the body is a permutation, hence two places never share a token; across cases two
+of n tokens are equal with probability of about n**2 / 2**37, that is 0.7 % for any pair of 30,000.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
+from isolation_kit.canary.skins import Marks, Skin, dress, marks_of
 from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Place, Slot
 
@@ -31,6 +33,7 @@ TOKEN_LENGTH = 20
 PREFIX_LENGTH = 4
 
 _BODY = (1 << 36) - 1
+_CHECK = (1 << 44) - 1
 _MAC_BYTES = 6
 _PAIRS = tuple(a + b for a in ALPHABET for b in ALPHABET)
 _VALUES = {char: value for value, char in enumerate(ALPHABET)}
@@ -45,12 +48,22 @@ def _digest(token: str) -> str:
 
 
 class Canary(NamedTuple):
-    """One token with the place, base case and variant that it belongs to; its repr never shows the token."""
+    """One token with the place, base case and variant that it belongs to; its repr never shows the token.
+
+    `text` is what is planted: the token, or the shape that it wears. The token names the canary always.
+    """
 
     token: str
     place: Place
     case: str
     variant: int
+    skin: Skin = Skin.OPAQUE
+    dressed: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is planted: the token in its skin."""
+        return self.dressed or self.token
 
     @property
     def digest(self) -> str:
@@ -58,13 +71,14 @@ class Canary(NamedTuple):
         return _digest(self.token)
 
     def __repr__(self) -> str:
-        return f"Canary({self.place.label}, variant={self.variant}, {self.digest[:6]})"
+        skin = "" if self.skin is Skin.OPAQUE else f", skin={self.skin}"
+        return f"Canary({self.place.label}, variant={self.variant}, {self.digest[:6]}{skin})"
 
 
 class Mint:
     """Makes the tokens of one run: the same seed, case, variant and place always give the same token."""
 
-    __slots__ = ("_case", "_keys", "_mac", "_root", "prefix")
+    __slots__ = ("_case", "_key", "_keys", "_mac", "_root", "marks", "prefix")
 
     def __init__(self, seed: int) -> None:
         """Derive all keys of the run from `seed`, any integer.
@@ -75,7 +89,9 @@ class Mint:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise UsageError(f"a seed must be an integer, for example 7; a {type(seed).__name__} was given")
         key = blake2b(b"isolation-kit seed %d" % seed, digest_size=32).digest()
+        self._key = key
         self.prefix = _prefix(key)
+        self.marks: Marks = marks_of(key)
         self._mac = blake2b(key=key, digest_size=_MAC_BYTES, person=b"canary mac")
         self._root = blake2b(key=key, digest_size=32, person=b"canary case")
         self._case: tuple[str, int] | None = None
@@ -84,8 +100,11 @@ class Mint:
     def __repr__(self) -> str:
         return "Mint(masked)"
 
-    def mint(self, case: str, place: Place, variant: int = 0) -> Canary:
-        """The canary of `place` in the case whose base digest is `case`, in secret number `variant`."""
+    def mint(self, case: str, place: Place, variant: int = 0, skin: Skin = Skin.OPAQUE) -> Canary:
+        """The canary of `place` in the case whose base digest is `case`, in secret number `variant`.
+
+        The token is the same in every `skin`; only the text that is planted differs.
+        """
         if self._case != (case, variant):
             self._keys = self._case_keys(case, variant)
             self._case = (case, variant)
@@ -101,7 +120,11 @@ class Mint:
             f"{pairs[bits >> 40 & 1023]}{pairs[bits >> 30 & 1023]}{pairs[bits >> 20 & 1023]}"
             f"{pairs[bits >> 10 & 1023]}{pairs[bits & 1023]}"
         )
-        return Canary(token, place, case, variant)
+        if skin is Skin.OPAQUE:
+            return Canary(token, place, case, variant)
+        case_key = self._case_digest(case, variant)
+        dressed = dress(skin, token, body, bits & _CHECK, place, self._key, self.marks, case_key)
+        return Canary(token, place, case, variant, skin, dressed)
 
     def verify(self, token: str) -> bool:
         """True if this run's seed minted `token`; no registry is needed (false accepts: 2**-44)."""
@@ -113,17 +136,20 @@ class Mint:
             if value is None:
                 return False
             bits = bits << 5 | value
-        return self._checksum(bits >> 44) == bits & ((1 << 44) - 1)
+        return self._checksum(bits >> 44) == bits & _CHECK
 
     def _checksum(self, body: int) -> int:
         mac = self._mac.copy()
         mac.update(body.to_bytes(5, "big"))
         return int.from_bytes(mac.digest(), "big") >> 4
 
-    def _case_keys(self, case: str, variant: int) -> tuple[int, int, int, int]:
+    def _case_digest(self, case: str, variant: int) -> bytes:
         root = self._root.copy()
         root.update(f"{variant}:{case}".encode("utf-8", "surrogatepass"))
-        keys = root.digest()
+        return root.digest()
+
+    def _case_keys(self, case: str, variant: int) -> tuple[int, int, int, int]:
+        keys = self._case_digest(case, variant)
         one, two, three, four = (int.from_bytes(keys[i : i + 8], "big") & _BODY for i in (0, 8, 16, 24))
         return one, two | 1, three | 1, four
 
