@@ -1,4 +1,4 @@
-"""The same delegations with all observers writing and with none, in turn: what watching costs.
+"""The same delegations with nobody watching, with each observer alone and with all, in turn: what it costs.
 
 Three settings: a child in this process whose model and tool answer at once, the hardest one, for nothing else
 takes time; the same with a model that takes 20 ms, a tenth of a fast real one; and a child in a process of
@@ -11,9 +11,10 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 from isolation_kit.runtime import (
     Hooks,
@@ -29,11 +30,24 @@ from isolation_kit.runtime import (
     keyed_digest,
 )
 from isolation_kit.runtime.launch import Launch
-from isolation_kit.runtime.observe import watch
+from isolation_kit.runtime.observe import (
+    LineFile,
+    Measure,
+    Metrics,
+    Places,
+    SnapshotLog,
+    TraceLog,
+    Tracer,
+    names_of,
+    watch,
+)
 from isolation_kit.runtime.process import ProcessHost
+from isolation_kit.runtime.several import Several
+from isolation_kit.runtime.tokens import utf8_ceiling
 from isolation_kit.targets.reference import WORKER
 
 BLOCK = 20
+CLOCKS = {0: "CPU", 1: "wall"}
 DIGEST = keyed_digest(b"bench")
 TOOL_REPLY = '{"amount": 129.5, "date": "2024-05-01", "description": "May", "trace_id": "abc123"}'
 
@@ -85,38 +99,71 @@ async def block(runtime: Runtime, number: int) -> tuple[float, float]:
     return (time.process_time() - cpu) / BLOCK, (time.perf_counter() - wall) / BLOCK
 
 
-async def in_turn(title: str, delegations: int, make: Callable[[Hooks], Runtime]) -> None:
-    """Print what a delegation costs without, and what watching adds: medians over pairs of blocks."""
-    pairs = []
-    with tempfile.TemporaryDirectory() as folder:
-        with watch(Path(folder), (WORKER,), DIGEST, parents=("parent",)) as watching:
-            watched, plain = make(watching.hooks), make(NoHooks())
-            for number in range(delegations // BLOCK + 1):
-                order = (watched, plain) if number % 2 else (plain, watched)
-                took = {id(runtime): await block(runtime, number) for runtime in order}
-                pairs.append((took[id(watched)], took[id(plain)]))
-        written = sum(path.stat().st_size for path in Path(folder).iterdir())
-    del pairs[0]  # the first block warms up
-    shown = []
-    for place, clock in enumerate(("CPU", "wall")):
-        on, off = ([pair[side][place] for pair in pairs] for side in (0, 1))
-        overhead = median(a / b for a, b in zip(on, off, strict=True)) - 1
-        extra = median(a - b for a, b in zip(on, off, strict=True))
-        shown.append(
-            f"{clock} off {1e3 * median(off):.2f} ms, {1e6 * extra:+.0f} us, {100 * overhead:+.1f} %"
+Watchers = dict[str, Hooks]
+
+
+@contextmanager
+def each_alone(folder: Path) -> Iterator[tuple[Watchers, Callable[[], int]]]:
+    """Who watches by name, from nobody to all observers as `watch` wires them, and what is missing."""
+    known = names_of((WORKER,), DIGEST, parents=("parent",))
+    files = [LineFile(folder / name) for name in ("snapshots alone", "traces alone")]
+    places, measure = Places(known), Measure(utf8_ceiling, DIGEST)
+    log = SnapshotLog(files[0], known, measure, (WORKER,), places.where)
+    tracer = Tracer(known, measure, traces=(TraceLog(files[1]).trace_ended,))
+    with watch(folder, (WORKER,), DIGEST, parents=("parent",)) as watching:
+        yield (
+            {
+                "off": NoHooks(),
+                "snapshots": Several(places, log),
+                "metrics": Several(Metrics(known)),
+                "traces": Several(tracer),
+                "all": watching.hooks,
+            },
+            lambda: watching.lost + sum(file.lost for file in files),
         )
-    each = written / ((len(pairs) + 1) * BLOCK)
-    print(f"{title}: {'; '.join(shown)}; {each:.0f} bytes each, lost {watching.lost}")
+    for file in files:
+        file.close()
+
+
+async def in_turn(title: str, delegations: int, make: Callable[[Hooks], Runtime]) -> None:
+    """Print what a delegation costs without, and what each watcher adds: medians over rounds of blocks."""
+    rounds: list[dict[str, tuple[float, float]]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        with each_alone(Path(folder)) as (watchers, lost):
+            runtimes = [(name, make(hooks)) for name, hooks in watchers.items()]
+            for number in range(delegations // BLOCK + 1):
+                first = number % len(runtimes)
+                order = runtimes[first:] + runtimes[:first]
+                rounds.append({name: await block(runtime, number) for name, runtime in order})
+        sizes = {path.name: path.stat().st_size / (len(rounds) * BLOCK) for path in Path(folder).iterdir()}
+    del rounds[0]  # the first round warms up
+    off = [1e3 * median(each["off"][clock] for each in rounds) for clock in CLOCKS]
+    print(f"{title}, {len(rounds) * BLOCK} delegations each: off CPU {off[0]:.3f} ms, wall {off[1]:.3f} ms")
+    for name in list(watchers)[1:]:
+        print(
+            f"  {name:10}"
+            + ";".join(f" {shown} {added(rounds, name, clock)}" for clock, shown in CLOCKS.items())
+        )
+    written = ", ".join(f"{name} {size:.0f}" for name, size in sorted(sizes.items()))
+    print(f"  bytes each: {written}; lost {lost()}")
+
+
+def added(rounds: list[dict[str, tuple[float, float]]], name: str, clock: int) -> str:
+    """What a watcher adds to the blocks of the same round without one: median, and its quartiles."""
+    share = [100 * (each[name][clock] / each["off"][clock] - 1) for each in rounds]
+    extra = median(each[name][clock] - each["off"][clock] for each in rounds)
+    low, middle, high = quantiles(share, n=4)
+    return f"{1e6 * extra:+.0f} us, {middle:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
 async def all_settings(delegations: int) -> None:
     """The three settings, one after the other."""
     await in_turn("inline, instant model", delegations, runtime_with)
-    await in_turn(
-        "inline, model of 20 ms", delegations // 20, lambda hooks: runtime_with(hooks, seconds=0.02)
-    )
+    slow = max(delegations // 40, BLOCK)
+    await in_turn("inline, model of 20 ms", slow, lambda hooks: runtime_with(hooks, seconds=0.02))
     async with ProcessHost() as host:
-        await in_turn("process, instant model", delegations, lambda hooks: runtime_with(hooks, host.launch))
+        apart = max(delegations // 10, BLOCK)
+        await in_turn("process, instant model", apart, lambda hooks: runtime_with(hooks, host.launch))
 
 
 def main(delegations: int = 2000) -> None:

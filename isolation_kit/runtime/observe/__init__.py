@@ -9,6 +9,7 @@ from isolation_kit.runtime.observe.decisions import Decided, DecisionLog, read_d
 from isolation_kit.runtime.observe.lines import LineFile, read_lines
 from isolation_kit.runtime.observe.metrics import LIMITS, Limit, Metrics, Reading, alarms, readings
 from isolation_kit.runtime.observe.names import Names, names_of
+from isolation_kit.runtime.observe.places import Places
 from isolation_kit.runtime.observe.snapshots import (
     Overlap,
     Part,
@@ -35,6 +36,7 @@ __all__ = [
     "Names",
     "Overlap",
     "Part",
+    "Places",
     "Point",
     "RawTraces",
     "Reading",

@@ -38,19 +38,20 @@ class TokenCurve:
     """
 
     def __init__(self, most: int = 10_000) -> None:
-        self._points: deque[Point] = deque(maxlen=most)
+        # Bare tuples: the garbage collector stops looking at what holds numbers and names only.
+        self._points: deque[tuple[int, str, int, int, int]] = deque(maxlen=most)
         self._count = 0
 
     def span_ended(self, span: Span) -> None:
         """Add the point of a delegation that called its model."""
         if span.kind == "delegation" and span.calls:
-            self._points.append(Point(self._count, span.agent, span.first_tokens, span.tokens, span.calls))
+            self._points.append((self._count, span.agent, span.first_tokens, span.tokens, span.calls))
             self._count += 1
 
     @property
     def points(self) -> tuple[Point, ...]:
         """The points in order."""
-        return tuple(self._points)
+        return tuple([Point(*point) for point in self._points])
 
 
 @dataclass(frozen=True, slots=True)

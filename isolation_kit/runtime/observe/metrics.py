@@ -24,19 +24,21 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10,
 _TOKENS = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144)
 _PREFIX = "isolation_kit"
 _BRIDGE = "bridge"
+_OWN = frozenset({_BRIDGE, "ok", "model_failed"})
 
 
 class Metrics(NoHooks):
     """Counts what the hooks tell. Durations and tokens come from a tracer that calls `span_ended`."""
 
     def __init__(self, names: Names) -> None:
-        self._label = names.label
+        self._label = Names(names.known | _OWN, names.digest).label
         self.delegations = _counter("delegations", "Delegations by how they ended.", "agent", "status")
         self.responses = _counter("task_responses", "Results that came up from children.", "agent")
         self.polluted = _counter("pollution_detected", "Undeclared fields dropped.", "agent", "source")
         self.tool_calls = _counter("tool_calls", "Tool calls by outcome.", "agent", "tool", "outcome")
         self.model_calls = _counter("model_calls", "Model calls by outcome.", "agent", "outcome")
         self.retries = _counter("retries", "Retries that a parent decided.", "agent")
+        self.skews = _counter("version_skew", "Fields of a newer contract dropped at the bridge.", "agent")
         self.stopped = _counter("child_alarms", "Alarms about children by reason.", "agent", "reason")
         self.memory = Peak(f"{_PREFIX}_child_memory_peak_bytes", "Most resident memory of a child.", "agent")
         self.turns = _histogram("turn_seconds", "Duration of a parent's turn.", _SECONDS, "agent", "state")
@@ -45,25 +47,29 @@ class Metrics(NoHooks):
 
     def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
         """Count a delegation."""
-        self.delegations.add(self._label(agent), self._label(str(result.status)))
+        self._count(self.delegations, agent, str(result.status))
 
     def context_crossed(self, agent: str, way: Way, data: bytes) -> None:
         """Count a response."""
         if way == "up":
-            self.responses.add(self._label(agent))
+            self._count(self.responses, agent)
 
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
         """Count POLLUTION_DETECTED."""
-        self.polluted.add(self._label(agent), self._label(source_tool) if source_tool else _BRIDGE)
+        self._count(self.polluted, agent, source_tool or _BRIDGE)
+
+    def skewed(self, agent: str, task_id: str, dropped: Dropped) -> None:
+        """Count a field that only a newer contract declares."""
+        self._count(self.skews, agent)
 
     def alarm(self, agent: str, reason: str, trace_id: str) -> None:
         """Count an alarm about a child."""
-        self.stopped.add(self._label(agent), self._label(reason))
+        self._count(self.stopped, agent, reason)
 
     def decided(self, agent: str, decision: Decision) -> None:
         """Count a retry."""
         if decision.kind == "retry":
-            self.retries.add(self._label(agent))
+            self._count(self.retries, agent)
 
     def memory_peaked(self, agent: str, peak: int) -> None:
         """Keep the highest peak."""
@@ -71,21 +77,30 @@ class Metrics(NoHooks):
 
     def model_replied(self, agent: str, reply: ModelReply | None) -> None:
         """Count a model call."""
-        self.model_calls.add(self._label(agent), "ok" if reply is not None else "model_failed")
+        self._count(self.model_calls, agent, "ok" if reply is not None else "model_failed")
 
     def tool_replied(self, agent: str, tool: str, reason: str) -> None:
         """Count a tool call."""
-        self.tool_calls.add(self._label(agent), self._label(tool), self._label(reason or "ok"))
+        self._count(self.tool_calls, agent, tool, reason or "ok")
 
     def span_ended(self, span: Span) -> None:
         """Take the duration of a turn or state, the tokens of a delegation."""
-        agent, label = self._label(span.agent), self._label
-        if span.kind == "state":
-            self.states.observe(agent, label(span.name), value=span.seconds)
+        label = self._label
+        if span.kind == "delegation":
+            if span.calls:
+                self.tokens.observe(label(span.agent), value=span.tokens)
         elif span.kind == "turn":
-            self.turns.observe(agent, label(span.status), value=span.seconds)
-        elif span.calls:
-            self.tokens.observe(agent, value=span.tokens)
+            self.turns.observe(label(span.agent), label(span.status), value=span.seconds)
+        else:
+            self.states.observe(label(span.agent), label(span.name), value=span.seconds)
+
+    def _count(self, counter: Counter, *names: str) -> None:
+        """Count under the names' labels. What is a series already is made of labels: it needs no look-up."""
+        values = counter.values
+        if names in values:
+            values[names] += 1
+        else:
+            counter.add(*map(self._label, names))
 
     def text(self) -> str:
         """All metrics in the Prometheus text format."""
@@ -94,6 +109,7 @@ class Metrics(NoHooks):
                 self.delegations,
                 self.responses,
                 self.polluted,
+                self.skews,
                 self.tool_calls,
                 self.model_calls,
                 self.retries,

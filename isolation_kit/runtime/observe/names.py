@@ -49,7 +49,7 @@ class Names:
 
     def quoted(self, name: str) -> str:
         """`shown` as a JSON string."""
-        return encode_basestring(self.shown(name))
+        return encode_basestring(name if name in self.known else self._masked(name))
 
     def label(self, name: str) -> str:
         """`name` if it is known, else `other`: a metric's label must not grow with what others invent."""

@@ -97,7 +97,7 @@ class Around:
     start: float
     trace: OpenTrace
     above: Around | None
-    task_id: str
+    where: Where
     call: tuple[SpanKind, str, int, float, int] | None = None
     state: tuple[str, int, float] | None = None
     first_tokens: int = 0

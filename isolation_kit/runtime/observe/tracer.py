@@ -10,12 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from itertools import count
-from secrets import token_hex
 
 from isolation_kit.runtime.hooks import Ending, NoHooks
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest
 from isolation_kit.runtime.observe.names import Names
+from isolation_kit.runtime.observe.places import trace_ids
 from isolation_kit.runtime.observe.spans import Around, OpenTrace, Span, SpanKind, Trace, Where
 from isolation_kit.runtime.observe.terms import Measure, message_text
 from isolation_kit.runtime.result import Status, SubAgentResult
@@ -54,20 +53,21 @@ class Tracer(NoHooks):
         self._on_span = spans
         self._on_trace = traces
         self._clock = clock
-        self._new_id = new_id or _ids()
+        self._new_id = new_id or trace_ids()
         self._here: ContextVar[Around | None] = ContextVar("here", default=None)
         self.unmatched = 0
 
     def where(self) -> Where:
         """Where the present moment belongs."""
         here = self._here.get()
-        return Where(here.trace.trace_id, here.task_id) if here is not None else _NOWHERE
+        return _NOWHERE if here is None else here.where
 
     def state_entered(self, agent: str, state: str) -> None:
         """Open or close a turn, and the states in it."""
         if state == "idle":
-            if self._found("turn", agent) is not None:
-                self._close("turn", agent, "lost")  # its last turn raised
+            broken = self._found("turn", agent)
+            if broken is not None:
+                self._close(broken, "lost")  # its last turn raised
             self._open("turn", agent)
             return
         turn = self._found("turn", agent)
@@ -76,7 +76,7 @@ class Tracer(NoHooks):
             return
         self._end_state(turn)
         if state in _CLOSES_TURN:
-            self._close("turn", agent, state)
+            self._close(turn, state)
         else:
             turn.state = (self._names.shown(state), turn.trace.opened, self._clock())
             turn.trace.opened += 1
@@ -87,17 +87,15 @@ class Tracer(NoHooks):
 
     def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
         """Close a delegation; one that was refused before it began has no length."""
-        task_id, found = self._names.task(result.task_id), self._found("delegation", agent)
-        # A launcher that raised leaves no task id behind; a refusal must not end a layer of the same name.
-        broke_off = not task_id and result.status is not Status.REFUSED
-        if found is None or not (found.task_id == task_id or broke_off):
-            self._open("delegation", agent, task_id)
-        self._close("delegation", agent, str(result.status))
+        found = self._found("delegation", agent)
+        if found is None or found.where.task_id != result.task_id:
+            found = self._begun(found, agent, result)
+        self._close(found, str(result.status))
 
     def context_died(self, agent: str, ending: Ending) -> None:
         """Close a delegation that was cancelled: its result never comes."""
         if ending == "cancelled":
-            self._close("delegation", agent, "cancelled")
+            self._close(self._found("delegation", agent), "cancelled")
 
     def request_built(self, request: ModelRequest) -> None:
         """Open a model call and count what goes in."""
@@ -105,7 +103,8 @@ class Tracer(NoHooks):
         if here is None:
             return
         tokens = self._tokens(request.messages, here)
-        here.first_tokens = here.first_tokens or tokens
+        if not here.first_tokens:
+            here.first_tokens = tokens
         here.tokens += tokens
         here.calls += 1
         self._begin_call(here, "model", "", tokens)
@@ -129,51 +128,41 @@ class Tracer(NoHooks):
 
     def _tokens(self, messages: tuple[Message, ...], here: Around) -> int:
         """The tokens of a request: those of the last one, and of the messages that were added since."""
-        known = len(here.seen)
+        known, total, tokens = len(here.seen), here.seen_tokens, self._measure.tokens
         if messages[:known] != here.seen:
-            known = here.seen_tokens = 0
-        tokens = self._measure.tokens
-        here.seen_tokens += sum([tokens(message_text(message)) for message in messages[known:]])
+            known = total = 0
+        for message in messages[known:]:
+            total += tokens(message_text(message) if message.calls else message.content)
         here.seen = messages
-        return here.seen_tokens
+        here.seen_tokens = total
+        return total
 
     def _begin_call(self, here: Around, kind: SpanKind, name: str, tokens: int) -> None:
-        if here.call is not None:
-            self._close_call(
-                here, here.call, "lost", 0
-            )  # an agent does one thing at a time: its last one raised
-        here.call = (kind, name, here.trace.opened, self._clock(), tokens)
-        here.trace.opened += 1
+        if here.call is not None:  # an agent does one thing at a time: its last one raised
+            self._close_call(here, here.call, "lost", 0)
+        trace = here.trace
+        here.call = (kind, name, trace.opened, self._clock(), tokens)
+        trace.opened += 1
 
     def _end_call(self, kind: SpanKind, status: str, output_tokens: int = 0) -> None:
         here = self._here.get()
         if here is None:
             return
-        if here.call is None or here.call[0] != kind:
+        call = here.call
+        if call is None or call[0] != kind:
             self.unmatched += 1
             return
-        self._close_call(here, here.call, self._names.shown(status), output_tokens)
+        self._close_call(here, call, self._names.shown(status), output_tokens)
 
     def _close_call(
         self, here: Around, call: tuple[SpanKind, str, int, float, int], status: str, output_tokens: int
     ) -> None:
+        """Keep the values of a span; most traces are never looked at, so no span is made of them here."""
         kind, name, number, start, tokens = call
         here.call = None
         took = self._clock() - start
-        values = (
-            kind,
-            here.agent,
-            name,
-            number,
-            here.number,
-            start,
-            took,
-            status,
-            here.task_id,
-            0,
-            tokens,
-            output_tokens,
-        )
+        place = (kind, here.agent, name, number, here.number)
+        values = (*place, start, took, status, here.where.task_id, 0, tokens, output_tokens)
         here.trace.keep(values, status == "ok")
 
     def _end_state(self, turn: Around) -> None:
@@ -186,13 +175,14 @@ class Tracer(NoHooks):
         for told in self._on_span:
             told(span)
 
-    def _open(self, kind: SpanKind, agent: str, task_id: str = "") -> None:
+    def _open(self, kind: SpanKind, agent: str, task_id: str = "") -> Around:
         above = self._here.get()
-        trace = above.trace if above is not None else OpenTrace(self._new_id())
-        self._here.set(
-            Around(kind, self._names.shown(agent), trace.opened, self._clock(), trace, above, task_id)
-        )
+        trace = OpenTrace(self._new_id()) if above is None else above.trace
+        where = Where(trace.trace_id, task_id)
+        around = Around(kind, self._names.shown(agent), trace.opened, self._clock(), trace, above, where)
+        self._here.set(around)
         trace.opened += 1
+        return around
 
     def _found(self, kind: SpanKind, agent: str) -> Around | None:
         """The innermost open one of this kind and agent; a turn is not looked for out of a delegation."""
@@ -204,8 +194,16 @@ class Tracer(NoHooks):
             around = around.above
         return around
 
-    def _close(self, kind: SpanKind, agent: str, status: str) -> None:
-        found = self._found(kind, agent)
+    def _begun(self, found: Around | None, agent: str, result: SubAgentResult) -> Around:
+        """The delegation of a result whose task is not the open one's: opened now, if it never began."""
+        task_id = self._names.task(result.task_id)
+        # A launcher that raised leaves no task id behind; a refusal must not end a layer of the same name.
+        broke_off = not task_id and result.status is not Status.REFUSED
+        if found is not None and (found.where.task_id == task_id or broke_off):
+            return found
+        return self._open("delegation", agent, task_id)
+
+    def _close(self, found: Around | None, status: str) -> None:
         if found is None:
             self.unmatched += 1
             return
@@ -219,7 +217,8 @@ class Tracer(NoHooks):
     def _closed(self, around: Around, status: str) -> None:
         if around.call is not None:
             self._close_call(around, around.call, "lost", 0)
-        self._end_state(around)
+        if around.state is not None:
+            self._end_state(around)
         trace = around.trace
         span = Span(
             around.kind,
@@ -230,7 +229,7 @@ class Tracer(NoHooks):
             around.start,
             self._clock() - around.start,
             status,
-            around.task_id,
+            around.where.task_id,
             around.first_tokens,
             around.tokens,
             0,
@@ -239,14 +238,7 @@ class Tracer(NoHooks):
         trace.keep(span, status in _GOOD)
         for told in self._on_span:
             told(span)
-        if around.above is None:
+        if around.above is None and self._on_trace:
             whole = Trace(trace.trace_id, tuple(trace.closed), trace.failed, span.seconds, trace.cut)
             for told_trace in self._on_trace:
                 told_trace(whole)
-
-
-def _ids() -> Callable[[], str]:
-    """Trace ids: random once, then counted; asking the system for each costs more than a span."""
-    first = int(token_hex(16), 16)
-    numbers = count(first)
-    return lambda: f"{next(numbers) % 2**128:032x}"
