@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
-
 from isolation_kit.errors import UsageError
 
 if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
     from isolation_kit.runtime.messages import ToolSpec
 
 __all__ = [
@@ -194,6 +193,9 @@ def _told(error: ValidationError) -> str:
 
 
 def _schema_problem(allowed: Mapping[str, Any]) -> str:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
     for schema in allowed.values():
         try:
             Draft202012Validator.check_schema(schema)
@@ -208,4 +210,7 @@ def _schema_problem(allowed: Mapping[str, Any]) -> str:
 
 @cache
 def _validator() -> Any:
+    # Loaded here: only a parent checks contracts, and its children have no use for so big a library.
+    from jsonschema import Draft202012Validator
+
     return Draft202012Validator(CONTRACT_SCHEMA)

@@ -1,19 +1,17 @@
 """The rules of a JSON Schema beyond types and names, compiled: what `AllowList.problem` asks of a message.
 
 jsonschema answers the same at ten times the cost, so the everyday keywords are checked here, and a schema
-that uses any other keyword, anywhere, is left to jsonschema as a whole.
+that uses any other keyword, anywhere, is left to jsonschema as a whole. It is loaded when the first such
+schema comes: it is big, and most processes never need it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from operator import ge, gt, le, lt
 from typing import Any
-
-from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
 
 from isolation_kit.errors import UsageError
 
@@ -42,7 +40,7 @@ def compiled(schema: Mapping[str, Any]) -> Rule:
     """The rules of `schema`, in the order in which it states them."""
     if _everyday(schema):
         return _rule(schema) or _no_problem
-    validator = _Validator(schema, format_checker=FormatChecker())
+    validator = _validator(schema)
 
     def first(value: Any) -> str:
         # Never the library's own message: it quotes the value.
@@ -199,9 +197,20 @@ def _ending_strictly(pattern: str) -> re.Pattern[str]:
         ) from None
 
 
-def _strict_pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Any:
-    if isinstance(value, str) and _ending_strictly(pattern).search(value) is None:
-        yield ValidationError("a string does not match its pattern")
+def _validator(schema: Mapping[str, Any]) -> Any:
+    from jsonschema import FormatChecker
+
+    return _strict()(schema, format_checker=FormatChecker())
 
 
-_Validator: Any = extend(Draft202012Validator, {"pattern": _strict_pattern})
+@cache
+def _strict() -> Any:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend
+
+    def strict_pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Any:
+        if isinstance(value, str) and _ending_strictly(pattern).search(value) is None:
+            yield ValidationError("a string does not match its pattern")
+
+    return extend(Draft202012Validator, {"pattern": strict_pattern})

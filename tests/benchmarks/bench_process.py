@@ -45,6 +45,17 @@ for line in sys.stdin:
     os.waitpid(child, 0)
     print(time.perf_counter() - start, flush=True)
 """
+_BARE = "bare fork + exit, of an empty interpreter"
+_START = "child process: order to first frame"
+_MOST_FORKS, _MOST_MS = 3.0, 15.0
+# Children have no environment: a preloaded module tells them of the benchmark's own temporary folder.
+_TEMPORARY = """
+import os, tempfile
+tempfile.tempdir = os.path.join(os.path.dirname(__file__), "files")
+def leave_file(brief, link):
+    os.close(tempfile.mkstemp()[0])
+    return {"answer": "left"}
+"""
 _LOOKUP = ToolSpec(
     "lookup",
     "Look it up.",
@@ -69,9 +80,9 @@ class TwoRounds:
 
 
 class Born(NoHooks):
-    """Notes when a child's first frame came."""
+    """Notes when a child was ordered, and when its first frame came."""
 
-    at = 0.0
+    ordered = at = 0.0
 
     def context_born(self, *_: Any) -> None:
         self.at = time.perf_counter()
@@ -79,6 +90,16 @@ class Born(NoHooks):
 
 async def _tool(query: str) -> str:
     return '{"amount": 1, "trace_id": "x"}'
+
+
+def noting(host: ProcessHost, born: Born) -> Any:
+    """The host's launch, its time noted."""
+
+    def launch(*args: Any) -> Any:
+        born.ordered = time.perf_counter()
+        return host.launch(*args)
+
+    return launch
 
 
 def runtime(launch: Any, hooks: NoHooks) -> Runtime:
@@ -100,22 +121,21 @@ def at(seconds: list[float], share: float) -> float:
 
 
 async def starts(host: ProcessHost, rounds: int) -> None:
-    """Time the four things in turn, so that a busy machine is as busy for each of them."""
+    """Time all things in turn, so that a busy machine is as busy for each of them."""
     born = Born()
-    process, inside = runtime(host.launch, born), runtime(inline, NoHooks())
+    process, inside = runtime(noting(host, born), born), runtime(inline, NoHooks())
     times: dict[str, list[float]] = {}
 
     def note(name: str, start: float, end: float | None = None) -> None:
         times.setdefault(name, []).append((end or time.perf_counter()) - start)
 
+    print(f"load at the start {load()}")
     bare = subprocess.Popen([sys.executable, "-I", "-S", "-c", _BARE_FORK], stdin=-1, stdout=-1, text=True)
     assert bare.stdin is not None
     assert bare.stdout is not None
     for _ in range(rounds):
         print(file=bare.stdin, flush=True)
-        times.setdefault("bare fork + exit, of an empty interpreter", []).append(
-            float(bare.stdout.readline())
-        )
+        note(_BARE, 0.0, float(bare.stdout.readline()))
         start = time.perf_counter()
         child = os.fork()
         if child == 0:
@@ -127,20 +147,37 @@ async def starts(host: ProcessHost, rounds: int) -> None:
         note("python -I -S -c pass", start)
         start = time.perf_counter()
         await once(process)
-        note("child process: order to first frame", start, born.at)
+        note(_START, born.ordered, born.at)
         note("child process: whole delegation, 2 rounds", start)
+        await once(process)
+        note("child process: the same, right after another", born.ordered, born.at)
         start = time.perf_counter()
         await once(inside)
         note("inline: whole delegation, 2 rounds", start)
     bare.communicate()
-    base = at(times["bare fork + exit, of an empty interpreter"], 0.5)
+    base = at(times[_BARE], 0.5)
     print(f"{'milliseconds':46} {'p50':>7} {'p95':>7}  p50 in bare forks   ({rounds} rounds, in turn)")
     for name, seconds in times.items():
         print(f"{name:46} {at(seconds, 0.5):7.2f} {at(seconds, 0.95):7.2f}  {at(seconds, 0.5) / base:5.1f}")
+    forks, most = at(times[_START], 0.5) / base, at(times[_START], 0.95)
+    print(
+        f"load at the end {load()}; {_START}: p50 {forks:.2f} bare forks ({word(forks <= _MOST_FORKS)}: "
+        f"at most {_MOST_FORKS:g}), p95 {most:.1f} ms ({word(most < _MOST_MS)}: under {_MOST_MS:g})"
+    )
+
+
+def word(kept: bool) -> str:
+    """What a limit is."""
+    return "kept" if kept else "BROKEN"
+
+
+def load() -> str:
+    """Processes that want a processor, over one minute, and the processors."""
+    return f"{os.getloadavg()[0]:.2f} on {os.cpu_count()} processors"
 
 
 def held() -> tuple[int, int, int, int]:
-    """Processes below this one, its descriptors, files in the temporary folder, and its resident KiB."""
+    """Processes below this one, its descriptors, files in its temporary folder, and its resident KiB."""
     below = [pid for child in children_of(os.getpid()) for pid in (child, *children_of(child))]
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     files = len(os.listdir(tempfile.gettempdir()))
@@ -148,7 +185,7 @@ def held() -> tuple[int, int, int, int]:
 
 
 async def leftovers(host: ProcessHost) -> None:
-    """What 1,000 delegations in a row, and 200 eight at a time, leave behind."""
+    """What 1,000 delegations in a row, and 200 eight at a time, leave behind; and one that leaves a file."""
     wired = runtime(host.launch, NoHooks())
     for _ in range(100):
         await once(wired)
@@ -163,11 +200,15 @@ async def leftovers(host: ProcessHost) -> None:
             await once(wired)
 
     await asyncio.gather(*(gated() for _ in range(200)))
+    after = held()
+    host.entries = {_WORKER.name: "temporary:leave_file"}
+    await once(wired)
     print("                                          processes  descriptors  temporary files  resident KiB")
     for name, row in (
         ("after 100 to warm up (the zygote is one)", before),
         ("after 1,000 more, one after another", between),
-        ("after 200 more, 8 at a time", held()),
+        ("after 200 more, 8 at a time", after),
+        ("after one whose child leaves a file", held()),
     ):
         print(f"{name:42} {row[0]:8} {row[1]:12} {row[2]:16} {row[3]:13}")
 
@@ -190,18 +231,29 @@ def census(target: Any, cases: int) -> None:
     print(f"{declaration.name:24} {total:5} cases  {total / (cpu() - start):6.1f} cases per CPU second")
 
 
-async def in_one_host(rounds: int) -> None:
+async def in_hosts(rounds: int) -> None:
     """The measurements that need a host."""
     async with ProcessHost() as host:
         await once(runtime(host.launch, NoHooks()))
         await starts(host, rounds)
-        print()
-        await leftovers(host)
+    print()
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder, "files")
+        files.mkdir()
+        Path(folder, "temporary.py").write_text(_TEMPORARY)
+        sys.path.append(folder)  # the zygote gets this path
+        tempfile.tempdir = str(files)
+        try:
+            async with ProcessHost(preload=("temporary",)) as host:
+                await leftovers(host)
+        finally:
+            tempfile.tempdir = None
+            sys.path.remove(folder)
 
 
 def main(rounds: int = 200, cases: int = 100) -> None:
     """Print the tables."""
-    asyncio.run(in_one_host(rounds))
+    asyncio.run(in_hosts(rounds))
     print()
     for target in (reference_task, reference_task_process):
         census(target, cases)

@@ -13,7 +13,7 @@ import math
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import TaskRequest
@@ -26,10 +26,8 @@ from isolation_kit.runtime.process.plain import (
     call_of,
     dropped_of,
     messages_of,
-    named,
-    plain_brief,
     plain_reply,
-    plain_spec,
+    plain_start,
     text_of,
 )
 from isolation_kit.runtime.tools import call_tool, refusal
@@ -98,23 +96,17 @@ class Conversation:
         Raises:
             FrameError: with a reason code, if it breaks the protocol or a limit.
         """
-        await self.pipe.send(Kind.START, self._start())
+        runtime, child = self.runtime, self.child
+        shelves = child.shelve is not None
+        start = plain_start(
+            self.request.brief, child.spec, runtime.count, runtime.limits, self.entry, shelves
+        )
+        await self.pipe.send(Kind.START, start)
         while (frame := await self.pipe.receive()) is not None:
             if frame.kind is Kind.RESULT:
                 return frame.data
             await self._take(frame)
         return None
-
-    def _start(self) -> dict[str, object]:
-        return {
-            "entry": self.entry,
-            "brief": plain_brief(self.request.brief),
-            "spec": plain_spec(self.child.spec),
-            "shelves": self.child.shelve is not None,
-            "count": named(self.runtime.count),
-            "limits": asdict(self.runtime.limits),
-            "log_level": self.child.spec.contract.log_level,
-        }
 
     async def _take(self, frame: Frame) -> None:
         raw = values(frame)

@@ -65,7 +65,8 @@ class ProcessHost:
     Args:
         entries: `module:function` by a child's name: code of the user's that runs in the child's process
             instead of the usual rounds, with the signature of `Entry`.
-        preload: modules that the zygote loads once, so that no child has to.
+        preload: modules that the zygote loads once, so that no child has to. Name "jsonschema" where output
+            schemas use more than the everyday keywords of `runtime.rules`: each child would load it.
     """
 
     limits: ProcessLimits = field(default_factory=ProcessLimits)

@@ -13,6 +13,7 @@ import os
 import pkgutil
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -121,13 +122,13 @@ def live(pipe: socket.socket) -> None:
     context = () if start["entry"] else build_child_context(brief)
     link.send(Kind.BORN, plain_messages(context))
     logging.getLogger(CHILD_LOGGER).disabled = True
-    logging.basicConfig(level=start["log_level"], handlers=[_Forwarding(link)])
+    logging.basicConfig(level=start["log_level"], handlers=[_Forwarding(link)], force=True)
     if start["entry"]:
         entry: Entry = pkgutil.resolve_name(start["entry"])
         result = SubAgentResult(brief.task_id, Status.SUCCEEDED, entry(brief, link))
     else:
-        # Nobody closes the loop: the process ends first.
-        result = asyncio.new_event_loop().run_until_complete(_run(link, start, brief, context))
+        with closing(asyncio.new_event_loop()) as loop:
+            result = loop.run_until_complete(_run(link, start, brief, context))
     link.send(Kind.RESULT, encode_result(result.to_dict()))
 
 

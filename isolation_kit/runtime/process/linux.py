@@ -11,13 +11,22 @@ from pathlib import Path
 
 from isolation_kit.errors import KitError
 
-__all__ = ["adopt_orphans", "children_of", "die_with_parent", "limit", "memory_of", "unreadable"]
+__all__ = [
+    "adopt_orphans",
+    "children_of",
+    "die_with_parent",
+    "limit",
+    "mapped",
+    "memory_of",
+    "unreadable",
+]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MIB = 1024 * 1024
+_READ = 4096
 
 
 def die_with_parent() -> None:
@@ -36,15 +45,20 @@ def unreadable() -> None:
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def limit(memory_mib: int, file_bytes: int) -> None:
+def mapped() -> int:
+    """Bytes of this process's address space."""
+    return int(_read("/proc/self/statm").split()[0]) * _PAGE
+
+
+def limit(taken: int, memory_mib: int, file_bytes: int) -> None:
     """Set what this process may still take.
 
     Args:
-        memory_mib: MiB of address space beyond those already mapped: an allocation above it fails at once.
+        taken: bytes of address space that do not count, as `mapped` tells them.
+        memory_mib: MiB of address space beyond them: an allocation above it fails at once.
         file_bytes: the longest file that it may write.
     """
-    mapped = int(_read("/proc/self/statm").split()[0]) * _PAGE
-    most = mapped + memory_mib * _MIB
+    most = taken + memory_mib * _MIB
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
@@ -97,8 +111,15 @@ def _children_by_scan(pid: int) -> list[int]:
 
 
 def _read(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
+    """Without a file object: its buffers would be new memory in every child."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(descriptor, _READ):
+            parts.append(part)
+    finally:
+        os.close(descriptor)
+    return b"".join(parts).decode("utf-8", "replace")
 
 
 @cache

@@ -7,7 +7,7 @@ checked for its types here; who the child is, which tools it has and what header
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from isolation_kit.errors import UsageError
@@ -18,6 +18,7 @@ from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.loops import LoopLimits
 from isolation_kit.runtime.messages import Message, ModelReply, ToolCall, ToolSpec
 from isolation_kit.runtime.process.frames import FrameError
+from isolation_kit.runtime.wiring import RunLimits
 
 __all__ = [
     "brief_of",
@@ -30,6 +31,7 @@ __all__ = [
     "plain_messages",
     "plain_reply",
     "plain_spec",
+    "plain_start",
     "reply_of",
     "spec_of",
     "text_of",
@@ -37,6 +39,30 @@ __all__ = [
 
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _CODE = frozenset("abcdefghijklmnopqrstuvwxyz_ ")
+
+
+def plain_start(
+    brief: TaskBrief, spec: ChildSpec, count: Callable[..., Any], limits: RunLimits, entry: str, shelves: bool
+) -> dict[str, Any]:
+    """All that a child is told at its start.
+
+    Args:
+        count: the runtime's token counter.
+        entry: `module:function` to run instead of the usual child, or "".
+        shelves: True if its long outputs can be shelved.
+
+    Raises:
+        UsageError: for a token counter that cannot be found by its name.
+    """
+    return {
+        "entry": entry,
+        "brief": plain_brief(brief),
+        "spec": plain_spec(spec),
+        "shelves": shelves,
+        "count": named(count),
+        "limits": asdict(limits),
+        "log_level": spec.contract.log_level,
+    }
 
 
 def plain_brief(brief: TaskBrief) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The zygote: a clean process that forks one child for each delegation and buries it.
 
-One child is always forked ahead and waits for its task, for a fork takes longer than all the rest of a start.
-It is used once, like any other.
+One child is forked ahead and waits for its task, rehearsed, for fork and rehearsal take longer than all the
+rest of a start. It is used once, like any other. It is forked when nobody has asked for anything for a few
+milliseconds, so that it takes no time from the child that was just started.
 
 It was exec'd, so nothing of its parent's memory is in it; it holds one socket; it never sees a task, so no
 child can inherit another one's. It has one thread, as what forks must. It adopts orphans: a process that a
@@ -18,6 +19,7 @@ import os
 import select
 import signal
 import socket
+import time
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -27,6 +29,7 @@ from isolation_kit.runtime.process.linux import (
     children_of,
     die_with_parent,
     limit,
+    mapped,
     memory_of,
     unreadable,
 )
@@ -39,12 +42,14 @@ from isolation_kit.runtime.process.orders import (
     pack_request,
     request_of,
 )
+from isolation_kit.runtime.process.rehearsal import rehearse
 
 __all__ = ["CONTROL", "main"]
 
 CONTROL = 0  # the parent's socket comes as standard input: no number has to be told
 _CHANNEL = 3
 _WATCH_MS = 20
+_QUIET_MS = 5
 _REQUEST_BYTES = 256  # at most; a record comes whole or not at all
 _MIB = 1024 * 1024
 _PRELOAD_BYTES = 64 * 1024
@@ -76,6 +81,7 @@ def main() -> None:
     unreadable()
     for name in filter(None, control.recv(_PRELOAD_BYTES).decode().split("\0")):
         importlib.import_module(name)
+    rehearse()  # what is made at first use is made here, once, for all children
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every page of its zygote
     control.send(pack_report(Report(Event.READY, 0, os.getpid())))
@@ -98,6 +104,7 @@ class _Zygote:
         self._living: dict[int, _Living] = {}
         self._waiting: _Living | None = None
         self._born_with = memory_of(os.getpid())
+        self._look = 0.0
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self._poll.register(self._parent, select.POLLIN)
@@ -106,21 +113,29 @@ class _Zygote:
         """Fork, watch, bury; at the parent's end kill all that is left."""
         open_ = True
         while open_:
-            working = any(child.number for child in self._living.values())
-            for descriptor, _ in self._poll.poll(_WATCH_MS if working else None):
+            events = self._poll.poll(self._patience())
+            for descriptor, _ in events:
                 if descriptor in self._living:
                     self._bury(self._living[descriptor])
                 elif descriptor == self._control.fileno():
                     open_ = self._obey()
                 elif descriptor == self._parent:
                     open_ = False
-            self._watch_memory()
-            if open_ and self._waiting is None and not self._poll.poll(0):
+            if time.monotonic() >= self._look:
+                self._look = time.monotonic() + _WATCH_MS / 1000
+                self._watch_memory()
+            if not events and self._waiting is None:
                 with contextlib.suppress(OSError):  # whoever needs the child tries again, and tells
-                    self._waiting = self._fork()
+                    self._waiting = self._fork(ahead=True)
         for child in list(self._living.values()):
             _kill_group(child.pid)
             self._bury(child)
+
+    def _patience(self) -> int | None:
+        """Milliseconds to wait for an event, None for without end."""
+        if self._waiting is None:
+            return _QUIET_MS
+        return _WATCH_MS if any(child.number for child in self._living.values()) else None
 
     def _obey(self) -> bool:
         """Do what the next request says; False at the end of requests."""
@@ -154,7 +169,7 @@ class _Zygote:
             self._tell(Event.BORN, child.number, child.pid)
         os.close(channel)
 
-    def _fork(self) -> _Living:
+    def _fork(self, *, ahead: bool = False) -> _Living:
         own = os.getpid()
         post, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -164,7 +179,7 @@ class _Zygote:
                 post.close()
                 raise
             if pid == 0:
-                _be_born(theirs.fileno(), own)
+                _be_born(theirs.fileno(), own, ahead=ahead)
         child = _Living(pid, os.pidfd_open(pid), post)
         self._living[child.pidfd] = child
         self._poll.register(child.pidfd, select.POLLIN)
@@ -219,7 +234,7 @@ def _kill_group(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _be_born(post: int, zygote: int) -> NoReturn:
+def _be_born(post: int, zygote: int, *, ahead: bool) -> NoReturn:
     """Become a child: a session of its own, one descriptor; wait for the order; live under its limits."""
     try:
         os.setsid()
@@ -228,7 +243,9 @@ def _be_born(post: int, zygote: int) -> NoReturn:
             os._exit(inside.CRASHED)
         os.dup2(post, _CHANNEL)
         os.closerange(_CHANNEL + 1, max(os.sysconf("SC_OPEN_MAX"), post + 1))
-        inside.live(_ordered())
+        if ahead:
+            rehearse()  # now, and not after the order, it gets its own copies of the pages that it will write
+        inside.live(_ordered(mapped()))
     except MemoryError:
         os._exit(inside.OUT_OF_MEMORY)
     except BaseException:
@@ -236,12 +253,16 @@ def _be_born(post: int, zygote: int) -> NoReturn:
     os._exit(0)
 
 
-def _ordered() -> socket.socket:
-    """Wait for the order, set its limits, and return the pipe that came with it, which replaces the post."""
+def _ordered(taken: int) -> socket.socket:
+    """Wait for the order, set its limits, and return the pipe that came with it, which replaces the post.
+
+    Args:
+        taken: bytes of address space that are no child's, so that its limit does not count them.
+    """
     post = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=_CHANNEL)
     data, descriptors, _, _ = socket.recv_fds(post, _REQUEST_BYTES, 1)
     request = request_of(data)
     os.dup2(descriptors[0], post.detach())
     os.close(descriptors[0])
-    limit(2 * request.memory_mib, request.file_bytes)
+    limit(taken, 2 * request.memory_mib, request.file_bytes)
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=_CHANNEL)
