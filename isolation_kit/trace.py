@@ -202,6 +202,7 @@ class Trace:
     error: str = ""
     problems: tuple[str, ...] = ()
     unscanned: int = 0
+    unread: tuple[tuple[str, int], ...] = ()  # the same by channel
 
     def seen(self, channel: Channel | str) -> tuple[Event, ...]:
         """The events of one channel in order."""
@@ -245,5 +246,6 @@ class Trace:
         )
         raw["pollution"] = tuple(Pollution(**item) for item in raw["pollution"])
         raw["answered"] = tuple(raw["answered"])
+        raw["unread"] = tuple((channel, count) for channel, count in raw.get("unread", ()))
         raw["problems"] = tuple(raw["problems"])
         return cls(**raw)

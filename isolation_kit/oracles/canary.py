@@ -28,13 +28,14 @@ def _check(
     findings = leaks(scenario, declaration, policy, trace)
     verdict = verdict_of(findings)
     if verdict is Verdict.PASS and trace.unscanned:
-        return Judgement(
-            _NAME,
-            Verdict.INCONCLUSIVE,
-            findings,
-            f"{trace.unscanned} bytes were not scanned: a work budget ran out",
-        )
+        return Judgement(_NAME, Verdict.INCONCLUSIVE, findings, _unread(trace))
     return Judgement(_NAME, verdict, findings)
+
+
+def _unread(trace: Trace) -> str:
+    """Which channels were not read whole: for those, silence is no proof."""
+    channels = ", ".join(f"{count} on {channel}" for channel, count in trace.unread)
+    return f"{trace.unscanned} bytes were not scanned{channels and f' ({channels})'}: a work budget ran out"
 
 
 ORACLE = Oracle(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from isolation_kit.canary import Canary, Mint
-from isolation_kit.detect import Hit, Pool, scan
+from isolation_kit.detect import Hit
+from isolation_kit.detect.fragments import Bodies, body_runs, may_hold
 from isolation_kit.scenario import Place, Scenario
+from isolation_kit.stage.ledger import Ledger
+from isolation_kit.stage.views import View
 from isolation_kit.trace import Channel, Event, Handover, Life, Lifecycle, Planted, Pollution, Sighting, Trace
 
 __all__ = ["Ledger", "Recorder", "clean_headers"]
@@ -31,96 +31,6 @@ _CREDENTIALS = frozenset(
 def clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """`headers` without credentials: those are dropped before anything is stored."""
     return {name.lower(): value for name, value in headers.items() if name.lower() not in _CREDENTIALS}
-
-
-_OVERLAP = 512
-_CACHED_EVENTS = 4096
-_CACHED_BYTES = 16_384
-_MOST_BYTES = 2**21  # of one event; what lies beyond counts as not scanned, hence as no proof
-
-
-class _Scanned(NamedTuple):
-    data: bytes
-    hits: tuple[Hit, ...]
-    unscanned: int
-
-
-class Ledger:
-    """Every canary of a campaign: who owns it. Keeps the newest `keep` executions for residue.
-
-    Args:
-        seed: the run's seed; same seed, same tokens.
-        keep: how many executions' canaries stay known.
-    """
-
-    def __init__(self, seed: int, keep: int = 4000) -> None:
-        self.mint = Mint(seed)
-        self.pool = Pool(self.mint.prefix)
-        self.owners: dict[str, Canary] = {}
-        self._by_case: OrderedDict[tuple[str, tuple[tuple[str, int], ...]], dict[Place, Canary]] = (
-            OrderedDict()
-        )
-        self._keep = keep
-        self.standing: set[str] = set()
-        self._scanned: OrderedDict[bytes, _Scanned] = OrderedDict()
-
-    def issue(self, scenario: Scenario, case: str, place: Place) -> Canary:
-        """The canary of `place` in this case and variant, minted at first use."""
-        key = (case, scenario.variant)
-        issued = self._by_case.get(key)
-        if issued is None:
-            issued = self._by_case[key] = {}
-            self._forget()
-        canary = issued.get(place)
-        if canary is None:
-            number = scenario.variant_of(place.slot) if scenario.variant else 0
-            canary = issued[place] = self.mint.mint(case, place, number)
-            self.owners[canary.token] = canary
-            self.pool.add(canary.token)
-        return canary
-
-    def scan(self, data: bytes, earlier: _Scanned | None = None) -> _Scanned:
-        """Every hit in `data`; `earlier` is what the same recipient got before on the same channel.
-
-        A request repeats the messages of the one before it, so only what follows is scanned again, with an
-        overlap; a text that merely grows is read whole, for an encoded part of it may just have begun.
-        Bytes seen before are not scanned again: canaries minted since cannot be in them.
-        """
-        known = self._scanned.get(data)
-        if known is not None:
-            return known
-        start = 0
-        if earlier is not None and _continues(data, earlier.data):
-            start = max(0, len(earlier.data) - 2 - _OVERLAP)
-        part = data[start : start + _MOST_BYTES]
-        result = scan(part, self.pool)
-        unread = len(data) - start - len(part)
-        known = _Scanned(data, result.hits, result.unscanned + unread)
-        if start and earlier is not None:
-            seen = {(hit.token, hit.form): hit for hit in (*earlier.hits, *result.hits)}
-            known = _Scanned(data, tuple(seen.values()), max(earlier.unscanned, known.unscanned))
-        if len(data) <= _CACHED_BYTES:
-            self._scanned[data] = known
-            if len(self._scanned) > _CACHED_EVENTS:
-                self._scanned.popitem(last=False)
-        return known
-
-    def owner(self, token: str) -> Canary | None:
-        """The canary that has this token, if the campaign issued it."""
-        return self.owners.get(token)
-
-    def _forget(self) -> None:
-        while len(self._by_case) > self._keep:
-            _, old = self._by_case.popitem(last=False)
-            for canary in old.values():
-                if canary.token not in self.standing:
-                    self.owners.pop(canary.token, None)
-
-
-def _continues(data: bytes, earlier: bytes) -> bool:
-    """True if `data` is the JSON list of `earlier` with more items."""
-    end = len(earlier) - 2
-    return earlier.endswith(b"]}") and data[end : end + 1] == b"," and data.startswith(earlier[:-2])
 
 
 @dataclass(slots=True)
@@ -184,17 +94,7 @@ class Recorder:
         handovers: tuple[Handover, ...] = (),
     ) -> Trace:
         """The finished Trace, with every canary of the campaign looked for in every event."""
-        sightings: list[Sighting] = []
-        unscanned = 0
-        live: dict[str, int] = {}
-        for item in self.planted:
-            live.setdefault(item.token, item.seq)
-        earlier: dict[tuple[str, str, int], _Scanned] = {}
-        for event in self.events:
-            key = (event.channel, event.agent, event.instance)
-            known = earlier[key] = self.ledger.scan(event.data, earlier.get(key))
-            unscanned += known.unscanned
-            sightings += self._sightings(event, known.hits, live)
+        sightings, unread = self._search()
         return Trace(
             case=self.case,
             events=tuple(self.events),
@@ -208,8 +108,53 @@ class Recorder:
             refused=self.refused,
             error=error,
             problems=tuple(dict.fromkeys(self.problems)),
-            unscanned=unscanned,
+            unscanned=sum(unread.values()),
+            unread=tuple(sorted(unread.items())),
         )
+
+    def _search(self) -> tuple[list[Sighting], dict[Channel, int]]:
+        """Every sighting, and by channel the bytes that no scan has read."""
+        sightings: list[Sighting] = []
+        unread: dict[Channel, int] = {}
+        live: dict[str, int] = {}
+        for item in self.planted:
+            live.setdefault(item.token, item.seq)
+        views: dict[tuple[str, str, int], View] = {}
+        parts: dict[bytes, None] = {}
+        for event in self.events:
+            key = (event.channel, event.agent, event.instance)
+            view = views.get(key)
+            known = self.ledger.scan(event.data, view.known if view else None)
+            parts[event.data[known.start :] if known.start else event.data] = None
+            hits = known.hits
+            if view is None:
+                views[key] = View(event, known)
+            else:
+                hits += view.follow(event, known, self.ledger.pool)
+            if hits:
+                sightings += self._sightings(event, hits, live)
+            if known.unscanned:
+                unread[event.channel] = unread.get(event.channel, 0) + known.unscanned
+        for view in views.values():
+            if view.seams is not None:
+                sightings += self._sightings(view.event, view.close(), live)
+                if view.unscanned:
+                    unread[view.event.channel] = unread.get(view.event.channel, 0) + view.unscanned
+        runs = self.ledger.new_runs(b" ".join(parts), self.case)
+        if runs and may_hold(runs, live):
+            sightings += self._headless(sightings, live)
+        return sightings, unread
+
+    def _headless(self, seen: list[Sighting], live: Mapping[str, int]) -> list[Sighting]:
+        """Fragments without their prefix, where nothing better was found of the token."""
+        told = {(sighting.seq, sighting.digest) for sighting in seen}
+        bodies, head = Bodies(live), self.ledger.pool.head
+        found = [
+            sighting
+            for event in self.events
+            for sighting in self._sightings(event, bodies.find(body_runs(event.data, head)), live)
+        ]
+        return [sighting for sighting in found if (sighting.seq, sighting.digest) not in told]
 
     def _sightings(self, event: Event, hits: tuple[Hit, ...], live: Mapping[str, int]) -> list[Sighting]:
         out = []

@@ -1,0 +1,104 @@
+"""Every canary of a campaign, who owns it, and what has been scanned for them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from isolation_kit.canary import Canary, Mint
+from isolation_kit.detect import Pool, scan
+from isolation_kit.detect.fragments import body_runs
+from isolation_kit.scenario import Place, Scenario
+from isolation_kit.stage.views import Scanned, continues
+
+__all__ = ["Ledger"]
+
+_OVERLAP = 512
+_CACHED_EVENTS = 4096
+_CACHED_BYTES = 16_384
+_KNOWN_RUNS = 20_000
+_MOST_BYTES = 2**21  # of one event; what lies beyond counts as not scanned, hence as no proof
+
+
+class Ledger:
+    """Every canary of a campaign: who owns it. Keeps the newest `keep` executions for residue.
+
+    Args:
+        seed: the run's seed; same seed, same tokens.
+        keep: how many executions' canaries stay known.
+    """
+
+    def __init__(self, seed: int, keep: int = 4000) -> None:
+        self.mint = Mint(seed)
+        self.pool = Pool(self.mint.prefix)
+        self.owners: dict[str, Canary] = {}
+        self._by_case: OrderedDict[tuple[str, tuple[tuple[str, int], ...]], dict[Place, Canary]] = (
+            OrderedDict()
+        )
+        self._keep = keep
+        self.standing: set[str] = set()
+        self._scanned: OrderedDict[bytes, Scanned] = OrderedDict()
+        self._runs: dict[bytes, str] = {}
+
+    def issue(self, scenario: Scenario, case: str, place: Place) -> Canary:
+        """The canary of `place` in this case and variant, minted at first use."""
+        key = (case, scenario.variant)
+        issued = self._by_case.get(key)
+        if issued is None:
+            issued = self._by_case[key] = {}
+            self._forget()
+        canary = issued.get(place)
+        if canary is None:
+            number = scenario.variant_of(place.slot) if scenario.variant else 0
+            canary = issued[place] = self.mint.mint(case, place, number)
+            self.owners[canary.token] = canary
+            self.pool.add(canary.token)
+        return canary
+
+    def scan(self, data: bytes, earlier: Scanned | None = None) -> Scanned:
+        """Every hit in `data`; `earlier` is what the same recipient got before on the same channel.
+
+        A request repeats the messages of the one before it, so only what follows is scanned again, with an
+        overlap; a text that merely grows is read whole, for an encoded part of it may just have begun.
+        Bytes seen before are not scanned again: canaries minted since cannot be in them.
+        """
+        known = self._scanned.get(data)
+        if known is not None:
+            return known
+        start = 0
+        if earlier is not None and continues(data, earlier.data):
+            start = max(0, len(earlier.data) - 2 - _OVERLAP)
+        part = data[start : start + _MOST_BYTES]
+        result = scan(part, self.pool)
+        unread = len(data) - start - len(part)
+        known = Scanned(data, result.hits, result.unscanned + unread)
+        if start and earlier is not None:
+            seen = {(hit.token, hit.form): hit for hit in (*earlier.hits, *result.hits)}
+            known = Scanned(
+                data,
+                tuple(seen.values()),
+                max(earlier.unscanned, known.unscanned),
+                start,
+            )
+        if len(data) <= _CACHED_BYTES:
+            self._scanned[data] = known
+            if len(self._scanned) > _CACHED_EVENTS:
+                self._scanned.popitem(last=False)
+        return known
+
+    def new_runs(self, data: bytes, case: str) -> list[bytes]:
+        """Where the body of a token may stand without its prefix, without what other cases held before."""
+        runs, known = body_runs(data, self.pool.head), self._runs
+        if len(known) > _KNOWN_RUNS:
+            known.clear()
+        return [run for run in dict.fromkeys(runs) if known.setdefault(run, case) == case]
+
+    def owner(self, token: str) -> Canary | None:
+        """The canary that has this token, if the campaign issued it."""
+        return self.owners.get(token)
+
+    def _forget(self) -> None:
+        while len(self._by_case) > self._keep:
+            _, old = self._by_case.popitem(last=False)
+            for canary in old.values():
+                if canary.token not in self.standing:
+                    self.owners.pop(canary.token, None)
