@@ -21,15 +21,12 @@ import signal
 import socket
 import time
 from dataclasses import dataclass
-from typing import NoReturn
 
 from isolation_kit.runtime.process import inside
+from isolation_kit.runtime.process.birth import REQUEST_BYTES, be_born
 from isolation_kit.runtime.process.linux import (
     adopt_orphans,
     children_of,
-    die_with_parent,
-    limit,
-    mapped,
     memory_of,
     unreadable,
 )
@@ -47,10 +44,8 @@ from isolation_kit.runtime.process.rehearsal import rehearse
 __all__ = ["CONTROL", "main"]
 
 CONTROL = 0  # the parent's socket comes as standard input: no number has to be told
-_CHANNEL = 3
 _WATCH_MS = 20
-_QUIET_MS = 5
-_REQUEST_BYTES = 256  # at most; a record comes whole or not at all
+_QUIET_MS = 2  # a start takes about as long
 _MIB = 1024 * 1024
 _PRELOAD_BYTES = 64 * 1024
 
@@ -140,7 +135,7 @@ class _Zygote:
     def _obey(self) -> bool:
         """Do what the next request says; False at the end of requests."""
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, _REQUEST_BYTES, 1)
+            data, descriptors, _, _ = socket.recv_fds(self._control, REQUEST_BYTES, 1)
         except ConnectionError:
             return False
         if not data:
@@ -179,7 +174,7 @@ class _Zygote:
                 post.close()
                 raise
             if pid == 0:
-                _be_born(theirs.fileno(), own, ahead=ahead)
+                be_born(theirs.fileno(), own, ahead=ahead)
         child = _Living(pid, os.pidfd_open(pid), post)
         self._living[child.pidfd] = child
         self._poll.register(child.pidfd, select.POLLIN)
@@ -232,37 +227,3 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
-
-
-def _be_born(post: int, zygote: int, *, ahead: bool) -> NoReturn:
-    """Become a child: a session of its own, one descriptor; wait for the order; live under its limits."""
-    try:
-        os.setsid()
-        die_with_parent()
-        if os.getppid() != zygote:  # it died before the line above
-            os._exit(inside.CRASHED)
-        os.dup2(post, _CHANNEL)
-        os.closerange(_CHANNEL + 1, max(os.sysconf("SC_OPEN_MAX"), post + 1))
-        if ahead:
-            rehearse()  # now, and not after the order, it gets its own copies of the pages that it will write
-        inside.live(_ordered(mapped()))
-    except MemoryError:
-        os._exit(inside.OUT_OF_MEMORY)
-    except BaseException:
-        os._exit(inside.CRASHED)
-    os._exit(0)
-
-
-def _ordered(taken: int) -> socket.socket:
-    """Wait for the order, set its limits, and return the pipe that came with it, which replaces the post.
-
-    Args:
-        taken: bytes of address space that are no child's, so that its limit does not count them.
-    """
-    post = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=_CHANNEL)
-    data, descriptors, _, _ = socket.recv_fds(post, _REQUEST_BYTES, 1)
-    request = request_of(data)
-    os.dup2(descriptors[0], post.detach())
-    os.close(descriptors[0])
-    limit(taken, 2 * request.memory_mib, request.file_bytes)
-    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=_CHANNEL)
