@@ -34,7 +34,6 @@ from isolation_kit.runtime.observe import (
     LineFile,
     Measure,
     Metrics,
-    Places,
     SnapshotLog,
     TraceLog,
     Tracer,
@@ -107,14 +106,14 @@ def each_alone(folder: Path) -> Iterator[tuple[Watchers, Callable[[], int]]]:
     """Who watches by name, from nobody to all observers as `watch` wires them, and what is missing."""
     known = names_of((WORKER,), DIGEST, parents=("parent",))
     files = [LineFile(folder / name) for name in ("snapshots alone", "traces alone")]
-    places, measure = Places(known), Measure(utf8_ceiling, DIGEST)
-    log = SnapshotLog(files[0], known, measure, (WORKER,), places.where)
+    measure = Measure(utf8_ceiling, DIGEST)
+    log = SnapshotLog(files[0], known, measure, (WORKER,))
     tracer = Tracer(known, measure, traces=(TraceLog(files[1]).trace_ended,))
     with watch(folder, (WORKER,), DIGEST, parents=("parent",)) as watching:
         yield (
             {
                 "off": NoHooks(),
-                "snapshots": Several(places, log),
+                "snapshots": Several(log),
                 "metrics": Several(Metrics(known)),
                 "traces": Several(tracer),
                 "all": watching.hooks,

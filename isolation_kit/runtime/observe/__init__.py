@@ -9,15 +9,8 @@ from isolation_kit.runtime.observe.decisions import Decided, DecisionLog, read_d
 from isolation_kit.runtime.observe.lines import LineFile, read_lines
 from isolation_kit.runtime.observe.metrics import LIMITS, Limit, Metrics, Reading, alarms, readings
 from isolation_kit.runtime.observe.names import Names, names_of
-from isolation_kit.runtime.observe.places import Places
-from isolation_kit.runtime.observe.snapshots import (
-    Overlap,
-    Part,
-    Snapshot,
-    SnapshotLog,
-    overlap,
-    read_snapshots,
-)
+from isolation_kit.runtime.observe.snapshot import Overlap, Part, Snapshot, overlap, read_snapshots
+from isolation_kit.runtime.observe.snapshots import SnapshotLog
 from isolation_kit.runtime.observe.spans import Span, Trace, Where
 from isolation_kit.runtime.observe.terms import Measure
 from isolation_kit.runtime.observe.tracer import Tracer
@@ -36,7 +29,6 @@ __all__ = [
     "Names",
     "Overlap",
     "Part",
-    "Places",
     "Point",
     "RawTraces",
     "Reading",

@@ -12,98 +12,46 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from pathlib import Path
-from typing import Any, Literal
 
 from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.child import ChildSpec
 from isolation_kit.runtime.context import build_child_context
 from isolation_kit.runtime.hooks import Ending, NoHooks, Way
 from isolation_kit.runtime.messages import Message
-from isolation_kit.runtime.observe.lines import Write, read_lines
+from isolation_kit.runtime.observe.lines import Write
 from isolation_kit.runtime.observe.names import Names
-from isolation_kit.runtime.observe.spans import Where
+from isolation_kit.runtime.observe.snapshot import Moment
+from isolation_kit.runtime.observe.spans import Where, trace_ids
 from isolation_kit.runtime.observe.terms import Measure, message_text, terms
 from isolation_kit.runtime.parts import ParentScope, write_brief
-from isolation_kit.runtime.text import Digest
+from isolation_kit.runtime.result import Status, SubAgentResult
 
-__all__ = ["Overlap", "Part", "Snapshot", "SnapshotLog", "overlap", "read_snapshots"]
+__all__ = ["SnapshotLog"]
 
-Moment = Literal["held", "born", "crossed", "died"]
 _SKETCH = 256
-_REMEMBERED = 4096
-_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A message (`message.system`) or a field of the brief (`brief.goal`), in characters and tokens."""
+class _Stated:
+    """What a deployment states of a child: it stands in each of its contexts and is nobody's data."""
 
-    name: str
-    characters: int
-    tokens: int
+    terms: frozenset[str] = frozenset()
+    system: str | None = None
+    system_part: str = ""
+    fields: tuple[str, str, tuple[str, ...]] | None = None
+    field_parts: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One line of the log.
+@dataclass(slots=True)
+class _Life:
+    """One open delegation; `shown` is how its lines name agent, trace and task."""
 
-    Args:
-        terms: keyed digests of terms: of what a parent holds, or of what stands in a child's context and is
-            neither in its inputs nor a constant of its deployment; a clean child has none.
-        inputs: keyed digests of the terms of a child's inputs.
-        sampled: True if there are more than 256 terms. The lowest digests are kept, which are the same in
-            every context, so two samples can be compared.
-        carried: how many terms of the parent's history stand in the child's context and were not given.
-        size: bytes that crossed, and `digest` of them.
-    """
-
-    moment: Moment
     agent: str
-    trace_id: str
     task_id: str
-    parts: tuple[Part, ...] = ()
-    terms: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
-    sampled: bool = False
-    carried: int = 0
-    way: Way | Literal[""] = ""
-    size: int = 0
-    digest: str = ""
-    ending: Ending | Literal[""] = ""
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Snapshot:
-        """The snapshot of a line."""
-        lists = {name: tuple(raw.get(name, ())) for name in ("terms", "inputs")}
-        parts = tuple(Part(*part) for part in raw.get("parts", ()))
-        return cls(**{**raw, **lists, "parts": parts})
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """What a child's context shares with its parent's history, beside what it was given.
-
-    Args:
-        terms: their digests.
-        compared: how many terms of the history were looked for; 0 shows nothing.
-        sampled: True if a side was too large to be logged whole: no overlap then proves little.
-    """
-
-    terms: tuple[str, ...]
-    compared: int
-    sampled: bool
-
-
-def overlap(held: Snapshot, born: Snapshot) -> Overlap:
-    """The terms that only the parent's history has and that stand in the child's context nevertheless."""
-    own = set(held.terms).difference(born.inputs)
-    return Overlap(tuple(sorted(own.intersection(born.terms))), len(own), held.sampled or born.sampled)
-
-
-def read_snapshots(path: Path) -> tuple[Snapshot, ...]:
-    """The lines of a snapshot log."""
-    return read_lines(path, Snapshot.from_dict)
+    trace_id: str
+    shown: str
+    held: Sequence[Message]
+    above: _Life | None
 
 
 class SnapshotLog(NoHooks):
@@ -111,7 +59,7 @@ class SnapshotLog(NoHooks):
 
     Args:
         specs: the children; what their contexts hold in any case is given, not leaked.
-        where: tells trace and task; a tracer's `where`.
+        where: tells the trace; a tracer's `where`. Without one, each chain of delegations has a trace id.
     """
 
     def __init__(
@@ -120,108 +68,136 @@ class SnapshotLog(NoHooks):
         names: Names,
         measure: Measure,
         specs: Iterable[ChildSpec],
-        where: Callable[[], Where],
+        where: Callable[[], Where] | None = None,
     ) -> None:
         self._write = write
         self._names = names
         self._measure = measure
         self._where = where
-        self._constants = {spec.name: _constants(spec, names.digest) for spec in specs}
-        # What a message says that comes with each delegation, where all of it is constant: its part.
-        self._explained: dict[tuple[str, str, int, int], str] = {}
-        self._same: dict[int, str] = {}  # what a spec states comes with each of its briefs
-        self._place: tuple[Where, str, str] = (Where(), "", "")
-        self._held: ContextVar[Sequence[Message]] = ContextVar("held", default=())
+        self._new_id = trace_ids()
+        self._here: ContextVar[_Life | None] = ContextVar("life", default=None)
+        self._stated = {spec.name: self._statement(spec) for spec in specs}
 
     def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
         """Keep the delegating side's history at hand until the child is born."""
-        self._held.set(held)
+        above = self._here.get()
+        if self._where is not None:
+            trace_id = self._where().trace_id
+        else:
+            trace_id = self._new_id() if above is None else above.trace_id
+        shown = self._shown(agent, trace_id, task_id)
+        self._here.set(_Life(agent, task_id, trace_id, shown, held, above))
 
     def context_born(self, agent: str, brief: TaskBrief, messages: tuple[Message, ...]) -> None:
         """Write what the child starts from; where some of it was not given, also what its parent holds."""
-        held = self._held.get()
-        self._held.set(())
-        given = _canonical(brief.inputs)
-        inputs = terms(" ".join([*brief.inputs, *brief.inputs.values()]))
-        own: set[str] = set()
-        parts = []
+        stated, inputs = self._stated.get(agent, _NOTHING), brief.inputs
+        given = _canonical(inputs)
+        parts, texts, others = [], [], []
         for message in messages:
-            text = message_text(message)
-            part = self._explained.get((agent, message.role, hash(text), len(text)))
-            if part is None:
-                part = self._part(f"message.{self._names.shown(message.role)}", text)
-                # The inputs as they were handed down: whatever they say was given, so nothing is looked for.
-                if text != given:
-                    own |= self._unexplained(agent, message.role, text, part) - inputs
-            parts.append(part)
-        parts += [
-            self._part(f"brief.inputs.{self._names.shown(name)}", text) for name, text in brief.inputs.items()
-        ]
-        stated = self._stated(brief)
-        digests = self._measure.digests
-        rest = f',"parts":[{",".join(parts)}{stated}],"inputs":{_listed(digests(inputs))}'
-        if own:
-            history: set[str] = set().union(*[terms(message_text(message)) for message in held])
-            self._put("held", agent, _sketch(digests(history)))
-            rest += f',"carried":{len(own & history)}{_sketch(digests(own))}'
+            text = message.content
+            if text == stated.system and message.role == "system" and not message.calls:
+                parts.append(stated.system_part)
+            else:
+                text = message_text(message) if message.calls else text
+                parts.append(self._part("message.", message.role, text))
+                if text != given:  # the inputs as they were handed down: all of it was given
+                    others.append(text)
+            texts.append(text)
+        for name, text in inputs.items():
+            parts.append(self._part("brief.inputs.", name, text))
+        if (brief.goal, brief.global_context, brief.constraints) == stated.fields:
+            parts.append(stated.field_parts)
+        else:
+            parts += self._fields(brief)
+        digest = self._names.digest("\x1f".join(texts).encode("utf-8", "surrogatepass"))
+        rest = f',"parts":[{",".join(parts)}],"digest":"{digest}"'
+        life = self._here.get()
+        if others:
+            rest += self._compared(agent, brief, others, () if life is None else life.held)
+        if life is not None:
+            life.held = ()
         self._put("born", agent, rest)
 
     def context_crossed(self, agent: str, way: Way, data: bytes) -> None:
         """Write how many bytes crossed, and their digest."""
-        self._put(
-            "crossed", agent, f',"way":"{way}","size":{len(data)},"digest":"{self._names.digest(data)}"'
-        )
+        digest = self._names.digest(data)
+        self._put("crossed", agent, f',"way":"{way}","size":{len(data)},"digest":"{digest}"')
 
     def context_died(self, agent: str, ending: Ending) -> None:
-        """Write that the child is gone."""
+        """Write that the child is gone; the result of one that was cancelled never comes."""
         self._put("died", agent, f',"ending":"{ending}"')
+        life = self._here.get()
+        if ending == "cancelled" and life is not None:
+            self._here.set(life.above)
 
-    def _unexplained(self, agent: str, role: str, text: str, part: str) -> set[str]:
-        """The terms of a message that are no constants; a message without any is remembered."""
-        own = terms(text) - self._constants.get(agent, _NONE)
-        if not own and len(self._explained) < _REMEMBERED:
-            self._explained[agent, role, hash(text), len(text)] = part
-        return own
+    def delegation_ended(self, agent: str, result: SubAgentResult) -> None:
+        """Go back to the delegation around it; one that was refused before it began was never entered."""
+        life = self._here.get()
+        # A launcher that raised leaves no task id behind: the innermost one ended.
+        if result.task_id or result.status is Status.REFUSED:
+            while life is not None and life.task_id != result.task_id:
+                life = life.above
+        if life is not None:
+            self._here.set(life.above)
+
+    def _compared(self, agent: str, brief: TaskBrief, others: list[str], held: Sequence[Message]) -> str:
+        """What of messages that are neither the deployment's nor the inputs stands in the parent's history.
+
+        Where a term is explained by neither, what the parent holds becomes a line of its own.
+        """
+        stated, digests = self._stated.get(agent, _NOTHING), self._measure.digests
+        inputs = terms(" ".join([*brief.inputs, *brief.inputs.values()]))
+        own = set().union(*[terms(text) for text in others]) - stated.terms - inputs
+        rest = f',"inputs":{_listed(digests(inputs))}'
+        if own:
+            history: set[str] = set().union(*[terms(message_text(message)) for message in held])
+            self._put("held", agent, _sketch(digests(history)))
+            rest += f',"carried":{len(own & history)}{_sketch(digests(own))}'
+        return rest
 
     def _put(self, moment: Moment, agent: str, rest: str) -> None:
         """Write a line, built by hand of quoted names, numbers and digests: an encoder costs five of them."""
-        where, whose, shown = self._place
-        here = self._where()
-        if here is not where or agent != whose:  # mostly the place of the line before: `where` makes one each
-            shown = (
-                f'"agent":{self._names.quoted(agent)},"trace_id":{encode_basestring(here.trace_id)},'
-                f'"task_id":{encode_basestring(here.task_id)}'
-            )
-            self._place = (here, agent, shown)
+        life = self._here.get()
+        if life is not None and life.agent == agent:
+            shown = life.shown
+        else:
+            where = self._where() if self._where is not None else Where()
+            shown = self._shown(agent, where.trace_id, where.task_id)
         self._write(f'{{"moment":"{moment}",{shown}{rest}}}')
 
-    def _stated(self, brief: TaskBrief) -> str:
-        """The parts that a spec states, each after a comma."""
-        key = hash((brief.goal, brief.global_context, brief.constraints))
-        known = self._same.get(key)
-        if known is None:
-            if len(self._same) >= _REMEMBERED:
-                self._same.clear()
-            texts = (brief.goal, brief.global_context, "".join(brief.constraints))
-            fields = zip(("goal", "global_context", "constraints"), texts, strict=True)
-            known = "".join([f",{self._part(f'brief.{name}', text)}" for name, text in fields if text])
-            self._same[key] = known
-        return known
+    def _shown(self, agent: str, trace_id: str, task_id: str) -> str:
+        task_id = self._names.task(task_id)
+        return f'"agent":{self._names.quoted(agent)},"trace_id":"{trace_id}","task_id":"{task_id}"'
 
-    def _part(self, name: str, text: str) -> str:
-        return f"[{encode_basestring(name)},{len(text)},{self._measure.tokens(text)}]"
+    def _part(self, kind: str, name: str, text: str) -> str:
+        shown = self._names.shown(name) if name else ""
+        return f"[{encode_basestring(kind + shown)},{len(text)},{self._measure.tokens(text)}]"
+
+    def _fields(self, brief: TaskBrief) -> list[str]:
+        texts = (brief.goal, brief.global_context, "".join(brief.constraints))
+        fields = zip(("goal", "global_context", "constraints"), texts, strict=True)
+        return [self._part(f"brief.{name}", "", text) for name, text in fields if text]
+
+    def _statement(self, spec: ChildSpec) -> _Stated:
+        """From the context of a child that is handed nothing."""
+        brief = write_brief(ParentScope("", ""), spec, {}, self._names.digest)
+        empty = build_child_context(brief)
+        return _Stated(
+            frozenset().union(*[terms(message.content) for message in empty]),
+            empty[0].content,
+            self._part("message.", "system", empty[0].content),
+            (brief.goal, brief.global_context, brief.constraints),
+            ",".join(self._fields(brief)),
+        )
+
+
+_NOTHING = _Stated()
 
 
 def _canonical(inputs: Mapping[str, str]) -> str:
     """`text.canonical` of texts by name, for a fourth of its price."""
     quote = encode_basestring
-    return "{" + ",".join([f"{quote(name)}:{quote(inputs[name])}" for name in sorted(inputs)]) + "}"
-
-
-def _constants(spec: ChildSpec, digest: Digest) -> frozenset[str]:
-    """The terms of the context of a child that is handed nothing: the deployment's, nobody's data."""
-    empty = build_child_context(write_brief(ParentScope("", ""), spec, {}, digest))
-    return frozenset().union(*[terms(message.content) for message in empty])
+    return "{" + ",".join([f"{quote(name)}:{quote(text)}" for name, text in sorted(inputs.items())]) + "}"
 
 
 def _sketch(digests: list[str]) -> str:

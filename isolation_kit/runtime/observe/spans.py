@@ -5,12 +5,15 @@ They hold names, numbers and statuses, no text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
+from secrets import token_hex
 from typing import Any, Literal, NamedTuple
 
 from isolation_kit.runtime.messages import Message
 
-__all__ = ["Around", "OpenTrace", "Span", "SpanKind", "Trace", "Where"]
+__all__ = ["Around", "OpenTrace", "Span", "SpanKind", "Trace", "Where", "trace_ids"]
 
 SpanKind = Literal["turn", "state", "delegation", "model", "tool"]
 _SPANS = 2000
@@ -105,3 +108,9 @@ class Around:
     calls: int = 0
     seen: tuple[Message, ...] = ()
     seen_tokens: int = 0
+
+
+def trace_ids() -> Callable[[], str]:
+    """Trace ids: random once, then counted; asking the system for each costs more than a span."""
+    first, numbers = token_hex(10), count(1)
+    return lambda: f"{first}{next(numbers) % 2**48:012x}"

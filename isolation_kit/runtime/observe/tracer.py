@@ -14,8 +14,15 @@ from contextvars import ContextVar
 from isolation_kit.runtime.hooks import Ending, NoHooks
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest
 from isolation_kit.runtime.observe.names import Names
-from isolation_kit.runtime.observe.places import trace_ids
-from isolation_kit.runtime.observe.spans import Around, OpenTrace, Span, SpanKind, Trace, Where
+from isolation_kit.runtime.observe.spans import (
+    Around,
+    OpenTrace,
+    Span,
+    SpanKind,
+    Trace,
+    Where,
+    trace_ids,
+)
 from isolation_kit.runtime.observe.terms import Measure, message_text
 from isolation_kit.runtime.result import Status, SubAgentResult
 
@@ -152,7 +159,7 @@ class Tracer(NoHooks):
         if call is None or call[0] != kind:
             self.unmatched += 1
             return
-        self._close_call(here, call, self._names.shown(status), output_tokens)
+        self._close_call(here, call, status if status == "ok" else self._names.shown(status), output_tokens)
 
     def _close_call(
         self, here: Around, call: tuple[SpanKind, str, int, float, int], status: str, output_tokens: int

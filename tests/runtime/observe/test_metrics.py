@@ -101,6 +101,18 @@ def test_a_quantile_is_right_to_within_its_bucket(values: list[float], share: fl
     assert sum(counts) == len(values)
 
 
+def test_a_skewed_field_is_counted_and_is_no_pollution(names: Names) -> None:
+    """A newer contract on the other side has a series of its own, and no alarm."""
+    metrics = Metrics(names)
+    metrics.context_crossed("worker", "up", b"")
+    for agent in ("worker", "worker", "invented"):
+        metrics.skewed(agent, "", DROPPED)
+    seen = parsed(metrics.text())
+    series = {labels[0][1]: value for (name, labels), value in seen.items() if "version_skew" in name}
+    assert series == {"worker": 2, "other": 1}
+    assert alarms(metrics) == ()
+
+
 def test_nothing_seen_is_no_data_not_fine(names: Names) -> None:
     """A detached hook must not look green."""
     assert [reading.state for reading in readings(Metrics(names))] == ["no data"] * 3

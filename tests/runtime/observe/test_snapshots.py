@@ -17,6 +17,8 @@ from isolation_kit.runtime import (
     ModelReply,
     ParentScope,
     Runtime,
+    Status,
+    SubAgentResult,
     TaskBrief,
     delegate,
 )
@@ -82,7 +84,63 @@ def test_a_clean_child_carries_none(watched: Any) -> None:
     made.run("a review of 张伟", HISTORY)
     (born,) = moments(made.folder, "born")
     assert (born.carried, born.terms, moments(made.folder, "held")) == (0, (), [])
+
+
+def test_another_wording_around_the_inputs_is_compared(watched: Any) -> None:
+    """Inputs in another order than the clean builder's: their terms are logged as given, none as carried."""
+    reworded = replace(CLEAN, child_context=lambda brief, scope: (Message("user", brief.inputs["request"]),))
+    made = watched({"worker": [ModelReply("42")]}, parts=reworded)
+    made.run("a review of 张伟", HISTORY)
+    (born,) = moments(made.folder, "born")
+    assert (born.carried, born.terms) == (0, ())
     assert set(born.inputs) >= {DIGEST(b"review"), DIGEST("张伟".encode())}
+
+
+def test_birth_has_the_digest_of_the_childs_first_request(watched: Any, caplog: Any) -> None:
+    """The child's own log says the same of the first request, so the two can be joined."""
+    made = watched({"worker": [ModelReply("42")]})
+    with caplog.at_level("DEBUG"):
+        made.run()
+    (born,) = moments(made.folder, "born")
+    (line,) = [text for text in caplog.messages if text.startswith("request ")]
+    assert line.endswith(f"digest={born.digest}")
+
+
+def test_a_leak_into_the_clean_messages_is_seen(watched: Any) -> None:
+    """History appended to the system message, or to the inputs: neither is what was stated or given."""
+    for place in (0, 1):
+
+        def leaky(brief: TaskBrief, scope: ParentScope, place: int = place) -> tuple[Message, ...]:
+            messages = list(CLEAN.child_context(brief, scope))
+            text = f"{messages[place].content} {scope.history[0].content}"
+            messages[place] = replace(messages[place], content=text)
+            return tuple(messages)
+
+        made = watched({"worker": [ModelReply("42")]}, parts=replace(CLEAN, child_context=leaky))
+        made.run(history=HISTORY)
+        assert moments(made.folder, "born")[-1].carried >= 4
+
+
+def test_a_log_without_a_tracer_follows_nested_and_broken_delegations(measure: Measure, names: Names) -> None:
+    """One trace id for a chain, the layer's task again after its child's end, a new trace after a break."""
+    lines: list[str] = []
+    log = SnapshotLog(lines.append, names, measure, ())
+    outer, inner = "t_0123456789abcdef", "t_fedcba9876543210"
+    log.delegation_began("worker", outer, ())
+    log.delegation_began("worker", inner, ())
+    log.context_crossed("worker", "up", b"1")
+    log.delegation_ended("worker", SubAgentResult(inner, Status.SUCCEEDED))
+    log.delegation_ended("worker", SubAgentResult("", Status.REFUSED))
+    log.context_crossed("worker", "up", b"2")
+    log.context_died("worker", "cancelled")
+    log.delegation_began("worker", outer, ())
+    log.delegation_ended("worker", SubAgentResult("", Status.FAILED))
+    log.delegation_began("worker", inner, ())
+    log.context_died("worker", "ended")
+    shots = [Snapshot.from_dict(loads(line)) for line in lines]
+    assert [shot.task_id for shot in shots] == [inner, outer, outer, inner]
+    assert len({shot.trace_id for shot in shots[:3]}) == 1
+    assert len({shot.trace_id for shot in shots}) == 2
 
 
 def test_unexplained_terms_that_no_history_has_are_no_leak(measure: Measure, names: Names) -> None:
