@@ -197,6 +197,9 @@ _NOTHING = _Stated()
 def _canonical(inputs: Mapping[str, str]) -> str:
     """`text.canonical` of texts by name, for a fourth of its price."""
     quote = encode_basestring
+    if len(inputs) == 1:  # the usual task
+        ((name, text),) = inputs.items()
+        return f"{{{quote(name)}:{quote(text)}}}"
     return "{" + ",".join([f"{quote(name)}:{quote(text)}" for name, text in sorted(inputs.items())]) + "}"
 
 

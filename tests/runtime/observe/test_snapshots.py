@@ -34,7 +34,7 @@ from isolation_kit.runtime.observe import (
     read_snapshots,
 )
 from isolation_kit.runtime.observe.terms import terms
-from isolation_kit.runtime.text import keyed_digest
+from isolation_kit.runtime.text import canonical, keyed_digest
 from isolation_kit.strictjson import loads
 
 HISTORY = (Message("user", "the quarterly review went badly"), Message("assistant", "查张伟的账单, plan B"))
@@ -168,6 +168,15 @@ def test_no_text_makes_a_clean_child_look_leaky(history: list[str], request: str
     log.delegation_began("worker", brief.task_id, [Message("user", text) for text in history])
     log.context_born("worker", brief, CLEAN.child_context(brief, ParentScope("u", "s")))
     assert Snapshot.from_dict(loads(lines[-1])).carried == 0
+
+
+@given(st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=4))
+def test_the_clean_user_message_is_recognised(inputs: dict[str, str]) -> None:
+    """Whatever inputs are called and say: the line's builder by hand writes what the runtime's encoder does."""
+    lines: list[str] = []
+    log = SnapshotLog(lines.append, names_of((), DIGEST), Measure(len, DIGEST), ())
+    log.context_born("worker", TaskBrief("", "Do it.", inputs), (Message("user", canonical(inputs)),))
+    assert '"inputs":[' not in lines[-1]
 
 
 def test_a_large_history_is_sampled_and_says_so(measure: Measure, names: Names, worker: ChildSpec) -> None:
