@@ -59,6 +59,9 @@ _AUDIENCE: Mapping[Channel, frozenset[Slot]] = {
 _ABOUT_ONE_SUBJECT = CHILD_CHANNELS | {Channel.RESULT}
 
 
+_ABOVE = frozenset({Channel.RESULT, Channel.PARENT_REQUEST, Channel.FINAL_OUTPUT, Channel.STREAM})
+
+
 def audience(channel: Channel) -> frozenset[Slot]:
     """The slots that a recipient on `channel` may see of its own user, session and delegation."""
     return _AUDIENCE[channel]
@@ -73,8 +76,9 @@ def crossing(
     sighting: Sighting,
     event: Event,
     planted: Mapping[Place, tuple[Planted, ...]],
-    allowed: frozenset[Slot],
+    declaration: Declaration,
     sessions: Mapping[int, str],
+    allowed: frozenset[Slot] | None = None,
 ) -> Direction | None:
     """Judge one sighting strictly: the direction of the leak, or None where the default table allows it.
 
@@ -92,10 +96,11 @@ def crossing(
         return Direction.ACROSS
     if place.user >= 0 and event.session and sessions.get(place.turn, event.session) != event.session:
         return Direction.AFTER
-    if _of_another_instance(place, event, planted.get(place, ())):
-        return Direction.SIDEWAYS
-    if place.slot in allowed:
-        return None
+    given = planted.get(place, ())
+    if _of_another_instance(place, event, given):
+        return _between(given[0].agent, event.agent, declaration)
+    if place.slot in (allowed_at(event, declaration) if allowed is None else allowed):
+        return Direction.UP if _of_a_deeper_layer(event, given, declaration) else None
     return _plain_direction(place.slot, event.channel)
 
 
@@ -115,6 +120,25 @@ def _of_another_instance(place: Place, event: Event, given: tuple[Planted, ...])
         return False
     return bool(given) and not any(
         item.instance == event.instance and item.agent == event.agent for item in given
+    )
+
+
+def _between(owner: str, seen_by: str, declaration: Declaration) -> Direction:
+    """The way that another child's data took: up or down the tree, else sideways."""
+    if owner in declaration.below(seen_by):
+        return Direction.UP
+    return Direction.DOWN if seen_by in declaration.below(owner) else Direction.SIDEWAYS
+
+
+def _of_a_deeper_layer(event: Event, given: tuple[Planted, ...], declaration: Declaration) -> bool:
+    """True where a task or an answer stands above the two layers that exchanged it."""
+    if not given or not given[0].agent or event.channel not in _ABOVE:
+        return False
+    owner = given[0].agent
+    if event.channel is Channel.RESULT:
+        return owner != event.agent and owner in declaration.below(event.agent)
+    return (
+        event.agent == declaration.root and owner not in declaration.direct and owner in declaration.children
     )
 
 

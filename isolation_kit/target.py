@@ -113,11 +113,15 @@ class Declaration:
     @property
     def children(self) -> tuple[str, ...]:
         """Every agent below the root, nearest first, each once."""
+        return self.below(self.root)
+
+    def below(self, agent: str) -> tuple[str, ...]:
+        """Every agent below `agent`, nearest first, each once, without itself."""
         seen: list[str] = []
-        front = [self.root]
+        front = [agent]
         while front:
-            names = [child for name in front for child in self.agents[name].children]
-            front = [name for name in dict.fromkeys(names) if name not in seen and name != self.root]
+            names = [child for name in front if name in self.agents for child in self.agents[name].children]
+            front = [name for name in dict.fromkeys(names) if name not in seen and name != agent]
             seen.extend(front)
         return tuple(seen)
 

@@ -146,7 +146,10 @@ class Planted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """One delegation that took place: to whom, in which turn, which tokens must go down and which come up."""
+    """One delegation that took place: to whom, in which turn, which tokens must go down and which come up.
+
+    `by` is the child (and its instance) that handed the task over; ("", -1) stands for the root.
+    """
 
     agent: str
     instance: int
@@ -154,6 +157,7 @@ class Handover:
     task: tuple[Place, ...]
     answer: tuple[Place, ...]
     required: bool = True
+    by: tuple[str, int] = ("", -1)
 
 
 class Sighting(NamedTuple):
@@ -240,6 +244,7 @@ class Trace:
                     **item,
                     "task": tuple(Place(*place) for place in item["task"]),
                     "answer": tuple(Place(*place) for place in item["answer"]),
+                    "by": tuple(item["by"]),
                 }
             )
             for item in raw["handovers"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import CHANNELS, SLOTS, names, slots
 
 from isolation_kit.finding import Direction, Finding, Fingerprint
-from isolation_kit.policy import Allow, Policy, allowed_at, audience, crossing, denied_to_children
+from isolation_kit.policy import Allow, Policy, audience, crossing, denied_to_children
 from isolation_kit.scenario import Place, Slot
 from isolation_kit.target import Agent, Declaration, Tool, Via
 from isolation_kit.trace import CHILD_CHANNELS, SINKS, Channel, Event, Planted, Sighting
@@ -40,7 +40,7 @@ def judged(
     own = slot.startswith(("task.", "child."))
     given_to = {place: (Planted(0, place, "tok", "kid" if own else "", 0 if own else -1),)}
     sighting = Sighting(1, place, "case", 0, "verbatim", "confirmed", live, "d")
-    return crossing(sighting, event, given_to, allowed_at(event, declaration), sessions or {0: "s"})
+    return crossing(sighting, event, given_to, declaration, sessions or {0: "s"})
 
 
 def may_see(slot: str, channel: str) -> bool:

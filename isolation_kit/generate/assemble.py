@@ -30,6 +30,7 @@ class Draw(NamedTuple):
     fill: int = 0
 
 
+_LAYERS = 3  # below the root: a tree of depth 4 (article 002)
 _SHAPES = (0, 0, 0, 0, 1, 1, 2, 3)  # noise lies at the top level in half of the replies
 EVERYTHING = Draw(pick=0, child=0, flags=0b100111, fill=0)
 
@@ -77,17 +78,30 @@ class Builder:
         return TurnPlan(user, text, tuple(acts), session, subject)
 
     def delegate(
-        self, who: _Who, draw: Draw, *, follow_up: bool = False, task: str = "", tools: bool = True
+        self,
+        who: _Who,
+        draw: Draw,
+        *,
+        follow_up: bool = False,
+        task: str = "",
+        tools: bool = True,
+        path: tuple[str, ...] = (),
     ) -> Delegate:
-        """A delegation with the child's script; a follow-up carries the place of the earlier task."""
-        names = self.declaration.direct
+        """A delegation with the child's script; a follow-up carries the place of the earlier task.
+
+        `path` names the layers above, the root left out: a layer hands a part of its task on, three deep.
+        """
+        names = tuple(self.declaration.agents[path[-1] if path else self.declaration.root].children)
         number = draw.child % len(names)
+        path = (*path, names[number])
         child = self.declaration.agents[names[number]]
         acts: list[Act] = []
         if draw.flags & 4:
             acts.append(Say(self._text(Slot.CHILD_TEXT, who, draw.pick)))
         uses = 1 + draw.child // 48 if tools and child.tools else 0
         acts.extend(self._use(child, use + draw.pick, who, draw, parent=False) for use in range(uses))
+        if child.children and len(path) < _LAYERS and set(child.children).isdisjoint(path):
+            acts.append(self.delegate(who, draw, task=self._part(who, draw.pick), tools=tools, path=path))
         acts.append(Answer(self._text(Slot.CHILD_ANSWER, who, draw.pick)))
         constants = (
             self._text(Slot.TASK_CONSTANTS, who, draw.pick)
@@ -107,6 +121,10 @@ class Builder:
         if self.declaration.triggers:
             return place.placeholder
         return f"{self._text(Slot.TASK_GOAL, who, pick)} {carrier(self.attack, place, pick)}"
+
+    def _part(self, who: _Who, pick: int) -> str:
+        """A layer's own task for the next one."""
+        return f"{self._text(Slot.TASK_GOAL, who, pick)} {self._text(Slot.TASK_INPUT, who, pick)}"
 
     def _use(self, agent: Agent, number: int, who: _Who, draw: Draw, *, parent: bool) -> UseTool:
         side = "parent" if parent else "child"

@@ -60,7 +60,7 @@ def leaks(scenario: Scenario, declaration: Declaration, policy: Policy, trace: T
         if sighting.seq != event.seq or not allowed:
             event = events[sighting.seq]
             allowed = allowed_at(event, declaration)
-        direction = crossing(sighting, event, planted, allowed, sessions)
+        direction = crossing(sighting, event, planted, declaration, sessions, allowed)
         if direction is not None:
             found.append((sighting, event, direction))
     return tuple(_findings(scenario, declaration, policy, planted, found))

@@ -91,7 +91,7 @@ def _losses(scenario: Scenario, declaration: Declaration, trace: Trace) -> Gener
                 if (*key, place) not in down:
                     yield _loss(scenario, declaration, handover, place, Channel.CHILD_REQUEST)
         for place in handover.answer:
-            if place not in up:
+            if (place not in up) if not handover.by[0] else ((*handover.by, place) not in down):
                 yield _loss(scenario, declaration, handover, place, Channel.PARENT_REQUEST)
 
 

@@ -109,9 +109,9 @@ class Case:
 
     # -- whose call it is ---------------------------------------------------------------------------------
 
-    def _on_delegate(self, child: str, plan: Delegate) -> str:
+    def _on_delegate(self, child: str, plan: Delegate, by: tuple[str, int]) -> str:
         turn = CURRENT_TURN.get() if CURRENT_TURN.get() >= 0 else next(iter(self.open), -1)
-        delegation = self.delegations.start(child, turn, plan)
+        delegation = self.delegations.start(child, turn, plan, by)
         return f"[ref:t{turn}.c{delegation.instance}]" if self.scenario.concurrent else ""
 
     def turn_of(self, body: str = "") -> int:
@@ -170,6 +170,8 @@ class Case:
             call, delegation.queue, self.scenario.child, delegation.replies, delegation.instance
         )
         self._take_problems()
+        if delegation.done:
+            self.delegations.answered(delegation)
         return reply
 
     def _take_problems(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from isolation_kit.scenario import Answer, Delegate, Scenario, places_in
+from isolation_kit.scenario import Answer, Delegate, Place, Scenario, places_in
 from isolation_kit.stage.puppet import Delegation
 from isolation_kit.stage.recorder import Recorder
 from isolation_kit.target import Declaration
@@ -21,15 +21,22 @@ class Delegations:
         self._all: list[Delegation] = []
         self._instances: dict[str, int] = {}
 
-    def start(self, child: str, turn: int, plan: Delegate) -> Delegation:
-        """A new instance of `child` in `turn`, with the tokens of its task planted."""
+    def start(self, child: str, turn: int, plan: Delegate, by: tuple[str, int] = ("", -1)) -> Delegation:
+        """A new instance of `child` in `turn`, with the tokens of its task planted; `by`: who started it."""
         instance = self._instances.get(child, 0)
         self._instances[child] = instance + 1
-        delegation = Delegation.of(child, instance, turn, plan)
+        delegation = Delegation.of(child, instance, turn, plan, by)
         self._all.append(delegation)
         for place in sorted(delegation.places):
             self._recorder.plant(place, child, instance)
         return delegation
+
+    def answered(self, delegation: Delegation) -> None:
+        """A child gave its answer: from now on the child that asked for it rightly holds it too."""
+        agent, instance = delegation.by
+        if instance >= 0:
+            for place in _answer(delegation):
+                self._recorder.plant(place, agent, instance)
 
     def end(self, turn: int) -> None:
         """Close what is still open in `turn`: the rest of its scripts is dropped."""
@@ -61,16 +68,18 @@ class Delegations:
                 item.instance,
                 item.turn,
                 tuple(sorted(item.places)),
-                tuple(
-                    place
-                    for act in item.plan.acts
-                    if isinstance(act, Answer)
-                    for place in places_in(act.text)
-                ),
+                _answer(item),
                 item.plan.required,
+                item.by if item.by[1] >= 0 else ("", -1),
             )
             for item in self._all
         )
+
+
+def _answer(delegation: Delegation) -> tuple[Place, ...]:
+    return tuple(
+        place for act in delegation.plan.acts if isinstance(act, Answer) for place in places_in(act.text)
+    )
 
 
 def user_text(

@@ -63,15 +63,16 @@ class Delegation:
     plan: Delegate
     queue: deque[Act]
     places: frozenset[Place]
+    by: tuple[str, int] = ("", -1)  # the child that handed the task over, and its instance; else the root
     done: bool = False
     calls: int = 0
     replies: deque[str] = field(default_factory=deque)
 
     @classmethod
-    def of(cls, agent: str, instance: int, turn: int, plan: Delegate) -> Delegation:
+    def of(cls, agent: str, instance: int, turn: int, plan: Delegate, by: tuple[str, int]) -> Delegation:
         """The delegation that `plan` asks for."""
         places = frozenset(places_in(plan.task)) | frozenset(places_in(plan.constants))
-        return cls(agent, instance, turn, plan, deque(plan.acts), places)
+        return cls(agent, instance, turn, plan, deque(plan.acts), places, by)
 
 
 class Puppet:
@@ -81,7 +82,7 @@ class Puppet:
         self,
         declaration: Declaration,
         fill: Callable[..., str],
-        on_delegate: Callable[[str, Delegate], str],
+        on_delegate: Callable[[str, Delegate, tuple[str, int]], str],
     ) -> None:
         self._declaration = declaration
         self._fill = fill
@@ -112,7 +113,7 @@ class Puppet:
             elif isinstance(act, Answer):
                 return ModelReply(_join(filled(act.text), echo)), True
             else:
-                uses = self._act(call, act, echo, replies, filled)
+                uses = self._act(call, act, echo, replies, filled, instance)
                 if uses is not None:
                     return ModelReply(_join(*map(filled, said), echo), (uses,)), False
         return ModelReply(_join(_EXHAUSTED, echo)), True
@@ -124,9 +125,10 @@ class Puppet:
         echo: str,
         replies: deque[str],
         filled: Callable[[str], str],
+        instance: int,
     ) -> ToolUse | None:
         if isinstance(act, Delegate):
-            return self._delegate(call, act, echo, filled)
+            return self._delegate(call, act, echo, filled, instance)
         there = {_name(tool): tool for tool in call.tools}
         own = self._declaration.agents[call.agent].tools
         offered = [there[tool.name] for tool in own if tool.name in there]
@@ -138,7 +140,7 @@ class Puppet:
         return ToolUse(self._id(), _name(tool), _arguments(tool, "query", query))
 
     def _delegate(
-        self, call: ModelCall, act: Delegate, echo: str, filled: Callable[[str], str]
+        self, call: ModelCall, act: Delegate, echo: str, filled: Callable[[str], str], instance: int
     ) -> ToolUse | None:
         children = self._declaration.agents[call.agent].children
         if not children:
@@ -150,7 +152,7 @@ class Puppet:
         if tool is None:
             self.problems.append(f"the request of {call.agent!r} did not offer the declared way {via.tool!r}")
             return None
-        suffix = self._on_delegate(child, act)
+        suffix = self._on_delegate(child, act, (call.agent, instance))
         task = _join(filled(act.task), filled(act.constants), suffix, echo)
         arguments = _arguments(tool, via.argument, task) if via.argument else {}
         if via.selector:

@@ -1,6 +1,6 @@
 """The reference runtime as a tree of depth 4: root -> planner -> researcher -> reader, each by a `task` tool.
 
-The audit scripts the root's own children; the layers below are reached by scenarios that nest delegations.
+Layers exchange briefs and results and nothing else (article 002): the audit's scripts nest their delegations.
 """
 
 from __future__ import annotations

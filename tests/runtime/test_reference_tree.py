@@ -1,6 +1,6 @@
 """The reference tree on a stage: puppets on four layers, a canary in every place, and each in its place.
 
-The scenarios nest their delegations by hand; the audit's own generator scripts the root's children only.
+First scenarios written by hand, judged by a table of the tests' own; then the audit's.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolation_kit import stage
+from isolation_kit.audit import Campaign, Plan
 from isolation_kit.config import load
+from isolation_kit.content import load_attacks
+from isolation_kit.finding import Mode, Verdict
+from isolation_kit.generate import SWEEP
+from isolation_kit.outcome import Item, ItemOutcome
 from isolation_kit.runtime import (
     CLEAN,
     Message,
@@ -106,6 +112,19 @@ def run() -> Iterator[Run]:
         runner.close()
 
 
+@pytest.fixture(scope="module")
+def sweep_of() -> Callable[[Any], ItemOutcome]:
+    """The audit's sweep of a target, each once."""
+
+    @cache
+    def sweep(factory: Any) -> ItemOutcome:
+        declaration = declaration_of(factory)
+        with Campaign(declaration, Plan(cases=1, attacks=load_attacks())) as campaign:
+            return campaign.run(Item(0, declaration.name, SWEEP))
+
+    return sweep
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(1, 3)), min_size=1, max_size=4))
 def test_every_canary_stays_in_its_place(run: Run, turns: list[tuple[int, int]]) -> None:
@@ -164,12 +183,32 @@ def test_a_leaky_tree_is_caught(run: Run, new_parts: Callable[[], Parts], leak: 
     assert leak in misplaced(run(twin, case((0, 3))))
 
 
-def test_the_trees_configuration_names_what_the_audit_does_not_reach() -> None:
-    """Each agent below the root's own child is declared untested, with its reason, and no other."""
-    config = load(Path(__file__).parents[1] / "data" / "reference_tree.toml")
-    declaration = declaration_of(reference_tree)
-    untested = set(declaration.children) - set(declaration.direct)
-    assert set(config.untested_of("reference_tree")) == untested == {"researcher", "reader"}
+def test_the_audit_nests_its_scripts(sweep_of: Callable[[Any], ItemOutcome]) -> None:
+    """The clean tree passes, each layer reached and none declared untested."""
+    outcome = sweep_of(reference_tree)
+    assert outcome.tally.verdicts == {Verdict.PASS: 4}
+    assert outcome.unreached == ()
+    assert not load(Path(__file__).parents[1] / "data" / "reference_tree.toml").untested_of("reference_tree")
+
+
+@pytest.mark.parametrize(
+    ("new_parts", "leak"),
+    [
+        (_grandparents_history, ("planner>researcher", "user.current", "child.request", "down")),
+        (_grandparents_history, ("researcher>reader", "task.input", "child.request", "down")),
+        (_raw_tool_output, ("parent>planner", "child.tool.result", "child.request", "up")),
+        (_raw_tool_output, ("planner>researcher", "child.answer", "result", "up")),
+        (_raw_tool_output, ("planner>researcher", "child.answer", "parent.request", "up")),
+    ],
+    ids=["history, down 2", "brief, down 2", "tool result, up 2", "answer, up 2", "answer, to the root"],
+)
+def test_the_audit_finds_a_leaky_tree(
+    sweep_of: Callable[[Any], ItemOutcome], new_parts: Callable[[], Parts], leak: tuple[str, str, str, str]
+) -> None:
+    """What reaches a layer beyond the next one is a leak, named by edge and direction."""
+    twin = make_reference_tree(new_parts, f"leaky_tree_{new_parts.__name__}")
+    keys = {key for key, _, mode in sweep_of(twin).tally.hits if mode is Mode.STRUCTURAL}
+    assert leak in {(key.edge, key.what, key.channel, key.direction) for key in keys}, keys
 
 
 class _Puppets:

@@ -57,7 +57,7 @@ class Played:
         """Placeholders as the slot in brackets."""
         return fill(text, lambda place: f"<{place.slot}>")
 
-    def on_delegate(self, child: str, plan: Delegate) -> str:
+    def on_delegate(self, child: str, plan: Delegate, by: tuple[str, int]) -> str:
         """Note the child."""
         self.started.append(child)
         return ""

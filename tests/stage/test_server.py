@@ -13,7 +13,7 @@ import pytest
 from support_team import AGENTS, TASK_TOOL
 
 from isolation_kit.errors import KitError
-from isolation_kit.policy import allowed_at, crossing
+from isolation_kit.policy import crossing
 from isolation_kit.scenario import Answer, Delegate, Place, Scenario, TurnPlan
 from isolation_kit.stage import Ledger, Recorder, Runner, Stage
 from isolation_kit.stage.case import Case
@@ -135,7 +135,7 @@ def run(factory: Any, scenario: Scenario) -> tuple[Trace, set[tuple[str, str, st
     crossed = set()
     for sighting in trace.sightings:
         event = events[sighting.seq]
-        direction = crossing(sighting, event, {}, allowed_at(event, declaration), sessions)
+        direction = crossing(sighting, event, {}, declaration, sessions)
         if direction:
             crossed.add((event.agent, sighting.place.slot, str(direction)))
     return trace, crossed

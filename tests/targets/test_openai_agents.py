@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from isolation_kit.errors import UsageError
-from isolation_kit.policy import allowed_at, crossing
+from isolation_kit.policy import crossing
 from isolation_kit.scenario import Act, Answer, Delegate, Place, Say, Scenario, TurnPlan, UseTool
 from isolation_kit.stage import Ledger, Runner, Stage
 from isolation_kit.stage.server import Endpoint
@@ -86,7 +86,7 @@ def rows(factory: Any, scenario: Scenario, trace: Trace) -> set[Row]:
     out = set()
     for sighting in trace.sightings:
         event = events[sighting.seq]
-        direction = crossing(sighting, event, given, allowed_at(event, declaration), sessions)
+        direction = crossing(sighting, event, given, declaration, sessions)
         if direction:
             out.add((str(event.channel), sighting.place.slot, str(direction)))
     return out
