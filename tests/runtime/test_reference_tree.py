@@ -114,12 +114,12 @@ def run() -> Iterator[Run]:
 
 @pytest.fixture(scope="module")
 def sweep_of() -> Callable[[Any], ItemOutcome]:
-    """The audit's sweep of a target, each once."""
+    """The audit's sweep of a target, each once, without the reduction of what it finds."""
 
     @cache
     def sweep(factory: Any) -> ItemOutcome:
         declaration = declaration_of(factory)
-        with Campaign(declaration, Plan(cases=1, attacks=load_attacks())) as campaign:
+        with Campaign(declaration, Plan(cases=1, attacks=load_attacks(), deadline=0.0)) as campaign:
             return campaign.run(Item(0, declaration.name, SWEEP))
 
     return sweep
@@ -183,6 +183,11 @@ def test_a_leaky_tree_is_caught(run: Run, new_parts: Callable[[], Parts], leak: 
     assert leak in misplaced(run(twin, case((0, 3))))
 
 
+@cache
+def _twin(new_parts: Callable[[], Parts]) -> Any:
+    return make_reference_tree(new_parts, f"leaky_tree_{new_parts.__name__}")
+
+
 def test_the_audit_nests_its_scripts(sweep_of: Callable[[Any], ItemOutcome]) -> None:
     """The clean tree passes, each layer reached and none declared untested."""
     outcome = sweep_of(reference_tree)
@@ -206,7 +211,7 @@ def test_the_audit_finds_a_leaky_tree(
     sweep_of: Callable[[Any], ItemOutcome], new_parts: Callable[[], Parts], leak: tuple[str, str, str, str]
 ) -> None:
     """What reaches a layer beyond the next one is a leak, named by edge and direction."""
-    twin = make_reference_tree(new_parts, f"leaky_tree_{new_parts.__name__}")
+    twin = _twin(new_parts)
     keys = {key for key, _, mode in sweep_of(twin).tally.hits if mode is Mode.STRUCTURAL}
     assert leak in {(key.edge, key.what, key.channel, key.direction) for key in keys}, keys
 
