@@ -172,7 +172,7 @@ def test_no_text_makes_a_clean_child_look_leaky(history: list[str], request: str
 
 @given(st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=4))
 def test_the_clean_user_message_is_recognised(inputs: dict[str, str]) -> None:
-    """Whatever inputs are called and say: the line's builder by hand writes what the runtime's encoder does."""
+    """Whatever inputs are called and say: built by hand, their text is what the encoder makes."""
     lines: list[str] = []
     log = SnapshotLog(lines.append, names_of((), DIGEST), Measure(len, DIGEST), ())
     log.context_born("worker", TaskBrief("", "Do it.", inputs), (Message("user", canonical(inputs)),))
