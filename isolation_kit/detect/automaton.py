@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
+from isolation_kit.detect.ciphers import LEET
 from isolation_kit.detect.forms import Tier
 from isolation_kit.detect.needles import (
     Needle,
@@ -69,6 +70,7 @@ class Pool:
         "_digests",
         "_headed",
         "_heads",
+        "_leet",
         "_order",
         "case_needles",
         "cipher_drops",
@@ -109,6 +111,7 @@ class Pool:
         # Both indexes trail behind `_order` and catch up when a scan first needs them.
         self._heads: dict[bytes, str] = {}
         self._headed = 0
+        self._leet: dict[bytes, str] = {}
         self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
 
     def __repr__(self) -> str:
@@ -141,7 +144,7 @@ class Pool:
         """Forget all but the newest `kept` tokens, to bound memory in a long campaign."""
         tokens = self._order[max(0, len(self._order) - kept) :]
         self._order, self.tokens = tokens, {token.encode(): token for token in tokens}
-        self._heads, self._headed = {}, 0
+        self._heads, self._headed, self._leet = {}, 0, {}
         self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
         if self.registry is not None:
             self.registry.clear_before(kept)
@@ -162,6 +165,13 @@ class Pool:
             return None
         length = _common(candidate, token.encode())
         return Match(token, length, _CONFIRMED if length >= CONFIRMED_AT else _SUSPECT)
+
+    def leet_match(self, candidate: bytes, written: bytes) -> Match | None:
+        """The token that is `candidate` once its letters are digits, unless it is `written` as it is."""
+        if len(self._leet) < len(self.tokens):
+            self._leet = {key.translate(LEET): token for key, token in self.tokens.items()}
+        token = self._leet.get(candidate)
+        return None if token is None or written in self.tokens else Match(token, TOKEN_LENGTH, _CONFIRMED)
 
     def digest_match(self, digest: bytes) -> tuple[str, str] | None:
         """The (token, algorithm) of a digest of at least 16 bytes, cut short or followed by more."""

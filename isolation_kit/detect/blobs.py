@@ -28,7 +28,7 @@ __all__ = [
     "unpack",
 ]
 
-MIN_RUN = 24
+MIN_RUN = 20
 _RUN = b"a" * MIN_RUN
 _ENCODED = BASE85["b85"] + b"/"
 # One mark for every character of an encoding, line breaks, a blank for the rest: a long run is then found as
@@ -141,7 +141,10 @@ def decodings_of(run: bytes, limit: int) -> Iterator[Blob]:
     # Words and identifiers: 24 characters of real base64 without a single capital do not happen.
     if not run.islower():
         for piece in _BASE64_PIECE.findall(run):
-            yield from _plausible_one(_base64_reading(piece, limit))
+            blob = _base64_reading(piece, limit)
+            yield from _plausible_one(blob)
+            if blob is None or not blob.data.isascii():
+                yield from _plausible_one(_deflated(piece, limit))
         for piece in _BASE32_PIECE.findall(run):
             yield from _plausible_one(_plausible(Form.BASE32, _base32(piece), limit))
     if len(_BASE85_ONLY.findall(run)) >= 2:
@@ -190,6 +193,18 @@ def _base64_reading(piece: bytes, limit: int) -> Blob | None:
         if blob is not None:
             return blob
     return None
+
+
+def _deflated(piece: bytes, limit: int) -> Blob | None:
+    """A raw deflate stream, as SAML and web clients send it: it has no magic number, but an end."""
+    unpacker = zlib.decompressobj(-15)
+    try:
+        out = unpacker.decompress(_base64(piece.translate(_URL_SAFE)), limit)
+    except zlib.error:
+        return None
+    if len(out) < _SHORTEST_TOKEN or not (unpacker.eof and out.isascii()):
+        return None
+    return Blob(f"{Form.BASE64}>{Form.DEFLATE}", out)
 
 
 def _base64(text: bytes) -> bytes:

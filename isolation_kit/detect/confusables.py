@@ -9,31 +9,31 @@ from __future__ import annotations
 __all__ = ["CONFUSABLE_LETTERS"]
 
 _LOOKALIKES = {
-    "a": "аɑαΑАᎪꓮ",
-    "b": "ЬвВΒᏴƄꓐьЪƀɓ",
-    "c": "сСϲϹᏟⅽꓚ",
-    "d": "ԁԀᎠⅾꓓɖđ",
-    "e": "еЕΕεᎬҽꓰ℮",
+    "a": "аɑαΑАᎪꓮᴀ",
+    "b": "ЬвВΒᏴƄꓐьЪƀɓʙ",
+    "c": "сСϲϹᏟⅽꓚᴄ",
+    "d": "ԁԀᎠⅾꓓɖđᴅ",
+    "e": "еЕΕεᎬҽꓰ℮ᴇ",
     "f": "ƒϝꓝϜғ",
-    "g": "ɡԌԍᏀꓖǥ",
-    "h": "һНΗᎻհꓧնћҺ",
-    "i": "іІΙιᎥɩꓲı",
-    "j": "јЈᎫϳꓙ",
-    "k": "кКΚκᏦꓗҡқ",
+    "g": "ɡԌԍᏀꓖǥɢ",
+    "h": "һНΗᎻհꓧնћҺʜ",
+    "i": "іІΙιᎥɩꓲıɪ",
+    "j": "јЈᎫϳꓙᴊ",
+    "k": "кКΚκᏦꓗҡқᴋ",
     "l": "ӏⅼᏞꓡłʟ",
-    "m": "мМΜᎷⅿꓟʍϻ",
-    "n": "ոпΝηռꓠᴎи",
-    "o": "оОΟοσօꓳΌø",
-    "p": "рРΡρᏢꓑþ",
+    "m": "мМΜᎷⅿꓟʍϻᴍ",
+    "n": "ոпΝηռꓠᴎиɴ",
+    "o": "оОΟοσօꓳΌøᴏ",
+    "p": "рРΡρᏢꓑþᴘ",
     "q": "ԛԚգզϙ",
     "r": "гᎡᏒꓣɾгʀѓ",
     "s": "ѕЅᏚՏꓢꜱ",
-    "t": "тТΤτᎢꓔŧ",
+    "t": "тТΤτᎢꓔŧᴛ",
     "u": "υսЦꓴᴜμц",
-    "v": "ѵѴνᏙⅴꓦ∨",
-    "w": "ԝԜᎳաꓪѡω",
+    "v": "ѵѴνᏙⅴꓦ∨ᴠ",
+    "w": "ԝԜᎳաꓪѡωᴡ",
     "x": "хХΧχⅹꓫ×",
-    "y": "уУΥγүҮꓬỿ",
+    "y": "уУΥγүҮꓬỿʏ",
     "z": "ᏃΖζᴢꓜʐ",
     "0": "Օ०০੦૦௦๐໐",
     "1": "ߊ",
@@ -53,7 +53,16 @@ def _digits() -> dict[int, str]:
     return {start + value: str(value) for start in starts for value in range(10)}
 
 
+def _alphabets() -> dict[int, str]:
+    # Letters in circles, squares and flags, and those of Braille: Unicode has no compatibility form for them.
+    starts = (0x1F150, 0x1F170, 0x1F1E6)
+    braille = zip("⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚⠅⠇⠍⠝⠕⠏⠟⠗⠎⠞⠥⠧⠺⠭⠽⠵", "abcdefghijklmnopqrstuvwxyz", strict=True)
+    letters = {start + value: chr(97 + value) for start in starts for value in range(26)}
+    return letters | {ord(char): letter for char, letter in braille}
+
+
 CONFUSABLE_LETTERS: dict[int, str] = {
     **_digits(),
+    **_alphabets(),
     **{ord(char): letter for letter, chars in _LOOKALIKES.items() for char in chars},
 }

@@ -107,4 +107,6 @@ def _encoded_form(form: Form, part: bytes) -> Form:
         return Form.QUOTED
     if form is Form.CODES and b"&#" in part:
         return Form.HTML
+    if form is Form.CODES and b"\\u" in part:
+        return Form.JSON
     return form

@@ -23,6 +23,7 @@ __all__ = [
     "LETTERS",
     "NO_LETTERS",
     "Needle",
+    "aligned_needles",
     "case_needles",
     "cipher_needles",
     "code_needles",
@@ -58,9 +59,10 @@ BASE85: dict[str, bytes] = {
     "b85": _LETTERS + b"!#$%&()*+-;<=>?@^_`{|}~",
     "z85": _DIGITS + _LOWER + _LOWER.upper() + b".-:+=^!/*?&<>()[]{}@%$#",
 }
-# Hexadecimal, decimal, octal and binary digits, `0x`, `chr` and `char`: at least two for each of the twelve
+# Hexadecimal, decimal, octal and binary digits, `0x`, `0o`, `U+`, `chr` and `char`: at least two for each of
+# the twelve
 # characters that make a fragment.
-CODE_BYTES = b"0123456789abcdefxhr"
+CODE_BYTES = b"0123456789abcdefxhrou"
 CODE_RUN = 24
 _HEX_PAIRS = re.compile(rb"(?:[0-9a-f]{2})+")
 _BITS = re.compile(rb"(?:[01]{8})+")
@@ -90,6 +92,15 @@ def code_needles(prefix: bytes) -> tuple[Needle, ...]:
         Needle(_listed(prefix, "char{:d}"), Form.CODES, partial(_calls, b"char")),
         Needle(_listed(prefix, "{:o}"), Form.OCTAL, partial(_codes, _OCTALS, 8)),
         Needle(_listed(prefix, "{:08b}"), Form.BINARY, _binary),
+        Needle(_listed(prefix, "0b{:08b}"), Form.BINARY, partial(_without, b"0b", _binary)),
+        Needle(_listed(prefix, "{:07b}"), Form.BINARY, _binary7),
+        Needle(_listed(prefix, "0b{:07b}"), Form.BINARY, partial(_without, b"0b", _binary7)),
+        Needle(_listed(prefix, "0o{:o}"), Form.OCTAL, partial(_without, b"0o", _octal)),
+        Needle(_listed(prefix, "{:03o}"), Form.OCTAL, partial(_wide, 8)),
+        Needle(_listed(prefix, "0{:o}"), Form.OCTAL, _zero_octal),
+        Needle(_listed(prefix, "{:03d}"), Form.CODES, partial(_wide, 10)),
+        Needle(_listed(prefix, "chr0x{:02x}"), Form.CODES, partial(_without, b"chr0x", _hex)),
+        Needle(_listed(prefix, "u{:04x}"), Form.CODES, partial(_without, b"u00", _hex)),
     )
 
 
@@ -102,10 +113,15 @@ def case_needles(prefix: bytes) -> tuple[Needle, ...]:
 def run_needles(prefix: bytes) -> tuple[Needle, ...]:
     """Base32 in both alphabets of RFC 4648 at its five alignments."""
     return tuple(
-        _aligned(prefix, Form.BASE32, shift, 5, alphabet)
+        needle
         for alphabet in (_BASE32, _BASE32_HEX)
-        for shift in range(5)
+        for needle in aligned_needles(prefix, Form.BASE32, 5, alphabet)
     )
+
+
+def aligned_needles(prefix: bytes, form: Form, bits: int, alphabet: bytes) -> tuple[Needle, ...]:
+    """Needles of an alphabet of `bits` bits a character, at each of its alignments."""
+    return tuple(_aligned(prefix, form, shift, bits, alphabet) for shift in range({5: 5, 6: 3}[bits]))
 
 
 def raw_needles(prefix: bytes) -> tuple[Needle, ...]:
@@ -173,6 +189,38 @@ def _calls(name: bytes, view: bytes, at: int) -> bytes:
 def _binary(view: bytes, at: int) -> bytes:
     match = _BITS.match(view, at, at + 8 * TOKEN_LENGTH)
     return int(match[0], 2).to_bytes(len(match[0]) // 8, "big").lower() if match else b""
+
+
+def _binary7(view: bytes, at: int) -> bytes:
+    digits = view[at : at + 7 * TOKEN_LENGTH]
+    return _numbers([digits[start : start + 7] for start in range(0, len(digits), 7)], 2)
+
+
+def _wide(base: int, view: bytes, at: int) -> bytes:
+    digits = view[at : at + 3 * TOKEN_LENGTH]
+    return _numbers([digits[start : start + 3] for start in range(0, len(digits), 3)], base)
+
+
+def _octal(view: bytes, at: int) -> bytes:
+    return _codes(_OCTALS, 8, view, at)
+
+
+def _zero_octal(view: bytes, at: int) -> bytes:
+    return _numbers(re.findall(rb"0(1[0-7]{2}|[4-7][0-7])", view[at : at + 4 * TOKEN_LENGTH]), 8)
+
+
+def _without(mark: bytes, read: Reader, view: bytes, at: int) -> bytes:
+    return read(view[at : at + 12 * TOKEN_LENGTH].replace(mark, b""), 0)
+
+
+def _numbers(texts: list[bytes], base: int) -> bytes:
+    out = bytearray()
+    for text in texts:
+        try:
+            out.append(min(int(text, base), 255))
+        except ValueError:
+            break
+    return bytes(out).lower()
 
 
 def _encode85(data: bytes, alphabet: bytes) -> bytes:

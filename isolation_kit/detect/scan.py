@@ -10,8 +10,10 @@ from __future__ import annotations
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
 from isolation_kit.detect.blobs import MIN_RUN, Profile, decodings_of, long_runs, packed_at, profile, unpack
+from isolation_kit.detect.ciphers import LONGEST, readings_of
 from isolation_kit.detect.decodings import BRANCHES, CHAIN, UNICODE_BRANCHES, near_escapes, strip_breaks
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
+from isolation_kit.detect.layouts import CARRIERS, layouts
 from isolation_kit.detect.locate import Offsets, locate, locate_plain
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
 from isolation_kit.detect.surface import Counts, Surface, counts_in, hidden, is_token, plain_and, read, search
@@ -51,6 +53,11 @@ def scan(data: bytes, pool: Pool, *, decode: bool = True, budget: Budget = _DEFA
     if not work.found and not work.unscanned:
         return _NOTHING
     return ScanResult(tuple(work.found.values()), work.unscanned)
+
+
+def _folded(data: bytes) -> bytes:
+    """The ASCII letters and digits of a view, in lower case."""
+    return data.translate(LETTERS, NO_LETTERS)
 
 
 class _Work:
@@ -103,6 +110,7 @@ class _Work:
         if pool.registry is not None:
             self.registered(data, low, path, base)
         self.blobs(text, path, base, depth, most=long)
+        self.laid_out(text, low, path, base, depth)
         if not data.isascii():
             self.packed(data, path, base, depth)
         near = near_escapes(data, pool.head, loose)
@@ -159,6 +167,7 @@ class _Work:
                     continue
                 if self.spend(len(other)):
                     self.step(other, (*steps, form), base, depth, counts)
+                    self.laid_out(other, _folded(other), (*steps, form), base, depth)
                 else:
                     self.unscanned += len(other)
             for form, decode in CHAIN:
@@ -170,6 +179,7 @@ class _Work:
                     return
                 current, steps = after, (*steps, form) if steps[-1:] != (form,) else steps
                 counts = self.step(current, steps, base, depth, counts)
+                self.laid_out(current, _folded(current), steps, base, depth)
             if current is before:
                 return
 
@@ -181,6 +191,26 @@ class _Work:
             self.registered(data, text.translate(LETTERS, NO_LETTERS), path, base)
         self.blobs(text, path, base, depth)
         return counts
+
+    def laid_out(self, text: bytes, low: bytes, path: tuple[str, ...], base: int, depth: int) -> None:
+        """Look into the seldom layouts of a view."""
+        head, anything = self.pool.head, self.pool.registry is not None
+        for form, other in layouts(text, low, head):
+            if not self.spend(len(other)):
+                self.unscanned += len(other)
+            # Most markup hides nothing: only what spells more tokens is worth a search.
+            elif anything or form in CARRIERS or self.spelled(_folded(other)) > self.spelled(low):
+                counts = counts_in(search(text, text, self.pool)) if head in low else {}
+                self.step(other, (*path, form), base, depth, counts)
+
+    def spelled(self, low: bytes) -> int:
+        """How many tokens, or what proves one, a folded view spells."""
+        match, head, count = self.pool.match, self.pool.head, 0
+        at = low.find(head)
+        while at >= 0:
+            count += match(low[at : at + TOKEN_LENGTH]) is not None
+            at = low.find(head, at + 1)
+        return count
 
     def registered(self, data: bytes, low: bytes, path: tuple[str, ...], base: int) -> None:
         """Report the texts that no prefix gives away, each in the first form in which it is met."""
@@ -202,6 +232,10 @@ class _Work:
             self.done.add(run)
             known = profile(run)
             at = base if path else base + start
+            for form, said, written in readings_of(run, self.pool.head) if len(run) <= LONGEST else ():
+                match = self.pool.leet_match(said, written) if written else self.pool.match(said)
+                if match is not None:
+                    self.report(match, form, path, at)
             if known.base32 or known.digests:
                 self.run_tokens(run, known, path, at)
             if known.decodes:
