@@ -17,8 +17,9 @@ _COMMON = re.compile(
     r"|administrator|root|user|username|login|welcome|letmein|changeme|changeit|default|test|testing|example"
     r"|sample|dummy|placeholder|confidential|internal|private|qwerty|qwertyuiop|asdfghjkl|iloveyou|monkey"
     r"|dragon|your|my|here|null|none|undefined|true|false|system|assistant|hello|world|lorem|ipsum|the|is"
-    r"|this|that|please|ignore|previous|instructions|密码|口令|机密|[0-9]{1,4})+"
+    r"|this|that|please|ignore|previous|instructions|密码|口令|机密)"
 )
+_LEFT = 6  # letters and digits that a secret has beside common words
 _ROWS = ("abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm", "01234567890123456789")
 
 
@@ -45,8 +46,8 @@ def check_secret(secret: str) -> str:
         raise _refused(
             "its letters or digits stand in the order of the alphabet, the keyboard or the numbers"
         )
-    if _COMMON.fullmatch(letters):
-        raise _refused("it is made of common words and numbers only")
+    if len(_COMMON.sub("", letters)) < _LEFT:
+        raise _refused("it is made of common words and a short number")
     return letters
 
 
