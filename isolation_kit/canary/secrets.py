@@ -13,8 +13,8 @@ _SHORTEST = 10
 _LONGEST = 4096
 _FEWEST_KINDS = 5
 _COMMON = re.compile(
-    r"(?:pass|passwd|password|passphrase|secret|topsecret|token|apikey|accesskey|privatekey|key|admin"
-    r"|administrator|root|user|username|login|welcome|letmein|changeme|changeit|default|test|testing|example"
+    r"(?:passphrase|password|passwd|pass|secret|topsecret|token|apikey|accesskey|privatekey|key"
+    r"|administrator|admin|root|user|username|login|welcome|letmein|changeme|changeit|default|testing|test|example"
     r"|sample|dummy|placeholder|confidential|internal|private|qwerty|qwertyuiop|asdfghjkl|iloveyou|monkey"
     r"|dragon|your|my|here|null|none|undefined|true|false|system|assistant|hello|world|lorem|ipsum|the|is"
     r"|this|that|please|ignore|previous|instructions|密码|口令|机密)"

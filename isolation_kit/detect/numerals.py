@@ -1,4 +1,4 @@
-"""Numbers whose digits are written as codes: in hex, decimal or base64, too short to be decoded as blobs.
+"""Texts written as codes: hex pairs with separators; digits in hex, decimal or base64, too short for blobs.
 
 The codes of the ten digits are so few that a run of nine of them is found by its shape alone.
 """
@@ -15,6 +15,8 @@ __all__ = ["numerals"]
 
 # Hex digits of "0" to "9" are 30 to 39, in pairs; the groups of three digits in base64 are MDAw to OTk5.
 _HEX = re.compile(rb"(?:(?:0x|\\+x)?3[0-9][^0-9A-Za-z\\]{0,3}){9,64}")
+_SPACED = re.compile(rb"[0-9a-fA-F]{2}(?:[ :,-][0-9a-fA-F]{2}){19,}")
+_NO_HEX = bytes(byte for byte in range(256) if byte not in b"0123456789abcdefABCDEF")
 _CODES = re.compile(rb"(?:(?:4[89]|5[0-7])[^0-9A-Za-z]{1,4}){8,64}(?:4[89]|5[0-7])")
 _BASE64 = re.compile(rb"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){3}")
 _BEFORE = re.compile(rb"[A-Za-z0-9+/_-]{0,64}\Z")
@@ -25,7 +27,9 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 def numerals(data: bytes) -> Iterator[tuple[Form, int, bytes]]:
-    """Runs of encoded digits in `data`: their form, their offset, and what they say."""
+    """Runs of such codes in `data`: their form, their offset, and what they say."""
+    for match in _SPACED.finditer(data):
+        yield Form.HEX, match.start(), binascii.unhexlify(match[0].translate(None, _NO_HEX))
     for match in _HEX.finditer(data):
         yield Form.HEX, match.start(), bytes(int(pair, 16) for pair in _HEX_PAIR.findall(match[0]))
     for match in _CODES.finditer(data):

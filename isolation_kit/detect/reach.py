@@ -36,7 +36,7 @@ _ANYWHERE = frozenset(
     {
         *(Form.VERBATIM, Form.SEPARATED, Form.ZERO_WIDTH, Form.CONFUSABLE, Form.TAGS, Form.SELECTORS),
         *(Form.JSON, Form.PERCENT, Form.HTML, Form.QUOTED, Form.HEX, Form.BASE64, Form.GZIP, Form.ZLIB),
-        *(Form.BZIP2, Form.XZ, Form.DIGEST),
+        *(Form.BZIP2, Form.XZ, Form.DEFLATE, Form.DIGEST, Form.MARKUP, Form.CSS, Form.NAMES, Form.UUENCODE),
     }
 )
 _LETTERED = _ANYWHERE | {Form.CASE, Form.UTF16, Form.BASE32, Form.BASE85}

@@ -18,6 +18,7 @@ from isolation_kit.canary.words import ADJECTIVES, ADVERBS, NOUNS, VERBS
 from isolation_kit.detect.automaton import COMMON_DIGESTS, Match, Pool
 from isolation_kit.detect.forms import Form, Tier
 from isolation_kit.detect.locate import Offsets
+from isolation_kit.detect.needles import LETTERS, NO_LETTERS
 from isolation_kit.detect.numerals import numerals
 from isolation_kit.detect.reach import REACH, applies
 
@@ -31,6 +32,7 @@ _COUNTRY = re.compile(rb"(?<![0-9])(?:00)?86\Z")
 _DIGIT = re.compile(rb"[0-9]")
 _STAFF = re.compile(r"(?=([1-9][0-9]{6}))")
 _NO_NAME = re.compile("[^0-9\u4e00-\u9fff]+")
+_CODED = ((Form.HEX,), (Form.CODES,), (Form.BASE64,))
 _UTF16 = ("utf-16-le", "utf-16-be")
 _NEAR = 24  # characters between a name and its number: 工号, 员工编号, 部门 and the like
 
@@ -123,10 +125,9 @@ class Registry:
         for secret, name in self._secrets.items():
             if secret.encode() in low or (not secret.isascii() and secret in _letters(data)):
                 yield Found(Match(name, len(name), Tier.CONFIRMED), path or (Form.VERBATIM,), 0)
-        if self._texts[Skin.DIGITS] or self._texts[Skin.PHONE]:
-            for form, at, digits in numerals(data):
-                for found in self.find(digits, digits, (*path, form)) if path[-1:] != (form,) else ():
-                    yield found._replace(at=at)
+        for form, at, said in numerals(data) if path[-1:] not in _CODED else ():
+            for found in self.find(said, said.translate(LETTERS, NO_LETTERS), (*path, form)):
+                yield found._replace(at=at)
 
     def _sightings(self, data: bytes, low: bytes) -> Iterator[tuple[Canary, int, int]]:
         """(canary, units of a fragment or -1, place) of all that a view holds."""
