@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
 from isolation_kit.detect.ciphers import LEET
+from isolation_kit.detect.decodings import LOOKALIKES
 from isolation_kit.detect.forms import Tier
 from isolation_kit.detect.needles import (
     Needle,
@@ -21,6 +22,7 @@ from isolation_kit.detect.needles import (
     raw_needles,
     run_needles,
 )
+from isolation_kit.detect.sieve import Sieve, sieve_of
 from isolation_kit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ DIGESTS: tuple[Algorithm, ...] = (
     ("blake2s", lambda data: hashlib.blake2s(data).digest()),
 )
 _DIGEST_KEY = 8
+_PATIENCE = 1
 
 
 _CONFIRMED, _SUSPECT = Tier.CONFIRMED, Tier.SUSPECT
@@ -72,6 +75,8 @@ class Pool:
         "_heads",
         "_leet",
         "_order",
+        "_sieve",
+        "_waits",
         "case_needles",
         "cipher_drops",
         "cipher_needles",
@@ -113,6 +118,8 @@ class Pool:
         self._headed = 0
         self._leet: dict[bytes, str] = {}
         self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
+        self._sieve: Sieve | None = None
+        self._waits = _PATIENCE
 
     def __repr__(self) -> str:
         return f"Pool({len(self._order)} tokens)"
@@ -148,6 +155,16 @@ class Pool:
         self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
         if self.registry is not None:
             self.registry.clear_before(kept)
+
+    def sieve(self, size: int) -> Sieve | None:
+        """The sieve in front of a scan of `size` bytes, once enough was scanned to be worth compiling it."""
+        if self._waits > 0:
+            self._waits -= size + 256
+            if self._waits > 0:
+                return None
+            hidden = (*self.cipher_needles, *self.code_needles, *self.case_needles)
+            self._sieve = sieve_of(hidden, self.raw_needles, LOOKALIKES)
+        return self._sieve
 
     def match(self, candidate: bytes) -> Match | None:
         """The token that `candidate`, lower-case text from the prefix on, is or begins."""

@@ -15,7 +15,7 @@ from isolation_kit.detect.confusables import CONFUSABLE_LETTERS
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
 
-__all__ = ["BRANCHES", "CHAIN", "UNICODE_BRANCHES", "Decoder", "near_escapes", "strip_breaks"]
+__all__ = ["BRANCHES", "CHAIN", "LOOKALIKES", "UNICODE_BRANCHES", "Decoder", "near_escapes", "strip_breaks"]
 
 Decoder = Callable[[bytes], bytes | None]
 
@@ -51,6 +51,8 @@ _LOOKALIKE_BLOCKS = {
     **dict.fromkeys((*range(0xC3, 0xD7), 0xE1, 0xF3), b""),
 }
 _LOOKALIKES = {lead: re.compile(b"\\x%02x" % lead + block) for lead, block in _LOOKALIKE_BLOCKS.items()}
+LOOKALIKES = "|".join(pattern.pattern.decode("latin-1") for pattern in _LOOKALIKES.values())
+"""The pattern of all bytes that may be look-alikes, read as Latin-1."""
 # ASCII, the inner bytes of characters, and most of CJK.
 _PLAIN_BYTES = bytes(byte for byte in range(256) if byte not in _LOOKALIKE_BLOCKS)
 _SELECTORS = re.compile(rb"(?:\xef\xb8[\x80-\x8f]|\xf3\xa0[\x84-\x87][\x80-\xbf]){12,}")

@@ -113,6 +113,9 @@ class _Work:
         self.laid_out(text, low, path, base, depth)
         if not data.isascii():
             self.packed(data, path, base, depth)
+        sieve = pool.sieve(len(data))
+        if sieve is not None and sieve.escapes(data, 0)[0] < 0:
+            return
         near = near_escapes(data, pool.head, loose)
         if near is not None:
             seen = search(near, strip_breaks(near), pool)

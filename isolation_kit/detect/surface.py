@@ -53,6 +53,9 @@ def search(data: bytes, text: bytes, pool: Pool) -> Surface:
 def hidden(data: bytes, text: bytes, low: bytes, pool: Pool) -> list[Sighting]:
     """All that is not spelled plainly; `low` is `text` folded, see `search` for the others."""
     found: list[Sighting] = []
+    sieve = pool.sieve(len(data))
+    if sieve is not None and sieve.needles(data, 0)[0] < 0:
+        return found
     # Without the letters that are in none of these needles the view is short and searched fast.
     short = low.translate(None, pool.cipher_drops)
     for needle in pool.cipher_needles:
