@@ -38,6 +38,8 @@ _BASE64_PIECE = re.compile(rb"[A-Za-z0-9+/_-]{24,}")
 _HEX_PIECE = re.compile(rb"[0-9a-fA-F][0-9a-fA-F-]{23,}")
 _MAGIC = re.compile(rb"\x1f\x8b\x08|x[\x01\x5e\x9c\xda]|BZh[1-9]1AY|\xfd7zXZ\0")
 _MAGIC_FIRST = b"\x1fxB\xfd"
+_LATER_MAGIC = re.compile(rb"\x1f\x8b\x08|BZh[1-9]1AY|\xfd7zXZ\0")
+_LETTERED = b"a" * 20
 _BASE32_PIECE = re.compile(rb"[A-Z2-7]{32,}")
 _BASE32_RUN = re.compile(rb"[a-z0-9]{24,}|[A-Z0-9]{24,}")
 _BASE85_ONLY = re.compile(rb"[!#$%&()*;<>?@^`{|}~]")
@@ -192,7 +194,9 @@ def _base64_reading(piece: bytes, limit: int) -> Blob | None:
             blob = _plausible(Form.BASE64, _base64(text[start:]), limit) or blob
         if blob is not None:
             return blob
-    return None
+    # Binary at the front, and something to read behind it.
+    data = _base64(text)[:limit] if len(text) > _PROBE * 4 else b""
+    return Blob(Form.BASE64, data) if _holds_more(data) else None
 
 
 def _deflated(piece: bytes, limit: int) -> Blob | None:
@@ -229,7 +233,14 @@ def _plausible(form: Form, data: bytes, limit: int) -> Blob | None:
     if data.isascii() or _readable(data):
         return Blob(form, data, unread)
     packed = unpack(data, limit) if data[:1] in _MAGIC_FIRST else None
-    return packed and Blob(f"{form}>{packed.form}", packed.data, unread + packed.unread)
+    if packed is not None:
+        return Blob(f"{form}>{packed.form}", packed.data, unread + packed.unread)
+    return Blob(form, data, unread) if _holds_more(data) else None
+
+
+def _holds_more(data: bytes) -> bool:
+    """Whether binary data may hold a text or a packed stream later on; random bytes hardly ever do."""
+    return _LETTERED in data.translate(_MARKS) or _LATER_MAGIC.search(data) is not None
 
 
 def _readable(data: bytes) -> bool:

@@ -143,3 +143,19 @@ def test_what_is_unread_stays_so_however_often_it_is_recorded(make: Callable[[by
     data = make(b"\0" * 8_000_000)
     trace = trace_of((Channel.LOG, data), (Channel.LOG, data), (Channel.STORE, data))
     assert {channel for channel, _ in trace.unread} == {"log", "store"}
+
+
+BEHIND: dict[str, Callable[[bytes], bytes]] = {
+    "base64": base64.b64encode,
+    "hex": lambda data: data.hex().encode(),
+}
+
+
+@pytest.mark.parametrize("encode", BEHIND.values(), ids=BEHIND.keys())
+@pytest.mark.parametrize("size", [200, 1000, 5000])
+@pytest.mark.parametrize("secret", [SECRET, gzip.compress(TOKEN.encode())], ids=["text", "gzip"])
+def test_binary_in_front_hides_nothing(encode: Callable[[bytes], bytes], size: int, secret: bytes) -> None:
+    """A picture's bytes before it, all in one encoded run; without the secret the run is silent."""
+    front = random.Random(size).randbytes(size) + b" "
+    assert any(hit.token == TOKEN for hit in scan(encode(front + secret), POOL).hits)
+    assert scan(encode(front), POOL).hits == ()
