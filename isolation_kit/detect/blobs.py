@@ -149,7 +149,7 @@ def decodings_of(run: bytes, limit: int) -> Iterator[Blob]:
                 yield from _plausible_one(_deflated(piece, limit))
         for piece in _BASE32_PIECE.findall(run):
             yield from _plausible_one(_plausible(Form.BASE32, _base32(piece), limit))
-    if len(_BASE85_ONLY.findall(run)) >= 2:
+    if _BASE85_ONLY.search(run):
         for name in ("b85", "z85"):
             probe = _plausible(Form.BASE85, decode85(run[: _PROBE * 5], BASE85[name]), limit)
             if probe is not None and len(run) > _PROBE * 5:

@@ -1,4 +1,4 @@
-"""The whole table: every rendering in every skin that it applies to, 200 tokens each, and 200 foreign ones."""
+"""The whole table: every rendering in every skin that it applies to; 200 tokens and 200 foreign ones each."""
 
 from __future__ import annotations
 
@@ -52,9 +52,8 @@ def main(tokens: int = 200) -> None:
             missed[f"{name}, {skin}"] += one
             alarms[f"{name}, {skin}"] += two
     seconds = time.process_time() - start
-    print(
-        f"{len({name for name, _, _ in table})} renderings, {len(table)} rows, {tokens} tokens each: {seconds:.0f} s"
-    )
+    names = {name for name, _, _ in table}
+    print(f"{len(names)} renderings, {len(table)} rows, {tokens} tokens each: {seconds:.0f} s")
     print("missed", +missed or "none", "found wrongly", +alarms or "none")
 
 
