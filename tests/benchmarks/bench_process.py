@@ -30,7 +30,7 @@ from isolation_kit.runtime import (
 from isolation_kit.runtime.contract import Contract, declared_fields
 from isolation_kit.runtime.launch import inline
 from isolation_kit.runtime.process import ProcessHost
-from isolation_kit.runtime.process.linux import children_of
+from isolation_kit.runtime.process.memory import tree_of
 from isolation_kit.target import declaration_of
 from isolation_kit.targets.reference import reference_task
 from isolation_kit.targets.reference_process import reference_task_process
@@ -178,7 +178,7 @@ def load() -> str:
 
 def held() -> tuple[int, int, int, int]:
     """Processes below this one, its descriptors, files in its temporary folder, and its resident KiB."""
-    below = [pid for child in children_of(os.getpid()) for pid in (child, *children_of(child))]
+    below = tree_of(os.getpid())[1:]
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     files = len(os.listdir(tempfile.gettempdir()))
     return len(below), len(os.listdir("/proc/self/fd")), files, pages * os.sysconf("SC_PAGE_SIZE") // 1024

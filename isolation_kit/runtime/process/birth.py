@@ -10,7 +10,7 @@ import socket
 from typing import NoReturn
 
 from isolation_kit.runtime.process import inside
-from isolation_kit.runtime.process.linux import die_with_parent, limit, mapped
+from isolation_kit.runtime.process.linux import adopt_orphans, die_with_parent, limit, mapped
 from isolation_kit.runtime.process.orders import request_of
 from isolation_kit.runtime.process.rehearsal import rehearse
 
@@ -23,12 +23,13 @@ _CHANNEL = 3
 def be_born(post: int, zygote: int, *, ahead: bool) -> NoReturn:
     """Become a child: a session of its own, one descriptor; wait for the order; live under its limits."""
     try:
-        os.setsid()
-        die_with_parent()
+        die_with_parent()  # first, for it still holds what is the zygote's
         if os.getppid() != zygote:  # it died before the line above
             os._exit(inside.CRASHED)
         os.dup2(post, _CHANNEL)
         os.closerange(_CHANNEL + 1, max(os.sysconf("SC_OPEN_MAX"), post + 1))
+        os.setsid()
+        adopt_orphans()  # what flees from it stays below it while it lives: whose it is, is never in doubt
         if ahead:
             rehearse()  # now, and not after the order, it gets its own copies of the pages that it will write
         inside.live(_ordered(mapped()))

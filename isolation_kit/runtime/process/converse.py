@@ -7,11 +7,8 @@ limits are the parent's. What it may not say is refused by a `FrameError`, and i
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
-import re
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -19,53 +16,29 @@ from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import TaskRequest
 from isolation_kit.runtime.child import Child, offered
 from isolation_kit.runtime.contract import inner_timeout_ms
+from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
-from isolation_kit.runtime.process.frames import Frame, FrameError, FrameReader, Kind, packed, values
+from isolation_kit.runtime.process.allowance import Allowance
+from isolation_kit.runtime.process.frames import Frame, FrameError, Kind, packed, values
+from isolation_kit.runtime.process.inside import MOST_DROPPED
+from isolation_kit.runtime.process.pipe import Pipe
 from isolation_kit.runtime.process.plain import (
+    CODES,
     call_of,
-    dropped_of,
+    drops_of,
     messages_of,
     plain_reply,
     plain_start,
     text_of,
 )
+from isolation_kit.runtime.text import encodable
 from isolation_kit.runtime.tools import call_tool, refusal
 from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["Conversation", "Pipe"]
+__all__ = ["Conversation"]
 
-_READ = 64 * 1024
-_REASON = re.compile(r"[a-z_]{1,40}\Z")
-
-
-class Pipe:
-    """The parent's end of a child's pipe."""
-
-    def __init__(self, end: socket.socket, reader: FrameReader) -> None:
-        self._end = end
-        self._reader = reader
-
-    async def send(self, kind: Kind, value: object) -> None:
-        """Send a frame. To a child that has closed its end nothing is sent: reading tells of that."""
-        with contextlib.suppress(ConnectionError):
-            await asyncio.get_running_loop().sock_sendall(self._end, packed(kind, value))
-
-    async def receive(self) -> Frame | None:
-        """The next frame, or None if the child has closed its end.
-
-        Raises:
-            FrameError: for what is no frame of a child, or too much of it.
-        """
-        while (frame := self._reader.next()) is None:
-            try:
-                data = await asyncio.get_running_loop().sock_recv(self._end, _READ)
-            except ConnectionError:
-                return None
-            if not data:
-                return None
-            self._reader.feed(data)
-        return frame
+_ASKING = frozenset({Kind.MODEL, Kind.TOOL, Kind.HAND_DOWN, Kind.SHELVE})
 
 
 @dataclass(slots=True)
@@ -76,7 +49,10 @@ class Conversation:
         child: what the parent holds of the child; its process holds the rest.
         headers: of the child's model requests.
         entry: `module:function` to run instead of the usual child, or "".
+        calls: of tools and the like, at most.
         born: True once the child has begun.
+        over: True once it is gone: what it has sent before still counts, but nobody waits for an answer.
+        asking: True while the parent works on an answer.
     """
 
     runtime: Runtime
@@ -84,11 +60,20 @@ class Conversation:
     request: TaskRequest
     headers: Mapping[str, str]
     pipe: Pipe
+    calls: int
     entry: str = ""
     born: bool = False
-    _rounds: int = 0
+    over: bool = False
+    asking: bool = False
+    _allowed: Allowance = field(init=False, repr=False)
+    _dropped: int = 0
     _ends: float = math.inf
     _error: Exception | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        contract, limits = self.child.spec.contract, self.runtime.limits
+        window, count = contract.context_window_size, self.runtime.count
+        self._allowed = Allowance(limits.rounds, self.calls, window, self._offered(), count)
 
     async def result(self) -> bytes | None:
         """Serve the child until it sends the bytes of its result; None if it closes its pipe before.
@@ -105,38 +90,62 @@ class Conversation:
         while (frame := await self.pipe.receive()) is not None:
             if frame.kind is Kind.RESULT:
                 return frame.data
-            await self._take(frame)
+            if frame.kind not in _ASKING:
+                self._note(frame)
+            elif self.over:
+                return None
+            else:
+                self.asking = True
+                await self._answer(frame)
+                self.asking = False
         return None
 
-    async def _take(self, frame: Frame) -> None:
+    async def _answer(self, frame: Frame) -> None:
         raw = values(frame)
+        if frame.kind is not Kind.MODEL:
+            self._allowed.take_call()
         match frame.kind, raw:
-            case Kind.BORN, _ if not self.born:
-                self.born = True
-                limit_ms = self.runtime.limits.timeout_of(self.child.spec.contract)
-                self._ends = asyncio.get_running_loop().time() + inner_timeout_ms(limit_ms) / 1000
-                self.runtime.hooks.context_born(self.child.spec.name, self.request.brief, messages_of(raw))
             case Kind.MODEL, [int(same), new] if 0 <= same <= len(self.child.memory):
-                self.child.memory[same:] = messages_of(new)
+                messages = messages_of(new)
+                self._allowed.take_round(same, messages)
+                self.child.memory[same:] = messages
                 await self._ask_model()
             case Kind.HAND_DOWN, _:
                 await self._hand_down(call_of(raw))
-            case Kind.SHELVE, str(text) if self.child.shelve is not None:
+            case Kind.SHELVE, str(text) if self.child.shelve is not None and encodable(text):
                 await self._reply(self.child.shelve(text))
-            case Kind.ALARM, str(reason) if _REASON.match(reason):
-                task_id = self.request.brief.task_id
-                self.runtime.hooks.alarm(self.child.spec.name, reason, self.child.chain.trace_id or task_id)
             case Kind.TOOL, [str(name), str(query)]:
                 await self._call_tool(name, query)
-            case Kind.POLLUTION, _:
-                dropped = dropped_of(raw)
-                value = dropped.digest.encode("utf-8", "surrogatepass")
-                dropped = replace(dropped, digest=self.runtime.digest(value))
-                self.runtime.hooks.pollution(self.child.spec.name, self.request.brief.task_id, dropped, "")
+            case _:
+                raise FrameError("bad_frame")
+
+    def _note(self, frame: Frame) -> None:
+        match frame.kind, values(frame):
+            case Kind.BORN, raw if not self.born:
+                context = messages_of(raw)
+                self.born = True
+                limit_ms = self.runtime.limits.timeout_of(self.child.spec.contract)
+                self._ends = asyncio.get_running_loop().time() + inner_timeout_ms(limit_ms) / 1000
+                self.runtime.hooks.context_born(self.child.spec.name, self.request.brief, context)
+            case Kind.ALARM, str(reason) if reason in CODES:
+                task_id = self.request.brief.task_id
+                self.runtime.hooks.alarm(self.child.spec.name, reason, self.child.chain.trace_id or task_id)
+            case Kind.POLLUTION, raw:
+                self._report(drops_of(raw))
             case Kind.LOG, [int(level), line]:
                 self._log(level, text_of(line))
             case _:
                 raise FrameError("bad_frame")
+
+    def _report(self, drops: list[Dropped]) -> None:
+        """Tell what was dropped, up to a number that an honest child keeps."""
+        self._dropped += len(drops)
+        if self._dropped > MOST_DROPPED + 1:
+            raise FrameError("output_limit")
+        for dropped in drops:
+            digest = self.runtime.digest(dropped.digest.encode("utf-8", "surrogatepass"))
+            task_id = self.request.brief.task_id
+            self.runtime.hooks.pollution(self.child.spec.name, task_id, replace(dropped, digest=digest), "")
 
     @property
     def _threshold(self) -> int:
@@ -144,9 +153,6 @@ class Conversation:
 
     async def _ask_model(self) -> None:
         runtime, name = self.runtime, self.child.spec.name
-        self._rounds += 1
-        if self._rounds > runtime.limits.rounds:
-            raise FrameError("round_limit")
         request = ModelRequest(name, tuple(self.child.memory), self._offered(), self.headers)
         runtime.hooks.request_built(request)
         if self._threshold <= logging.INFO:
@@ -163,6 +169,7 @@ class Conversation:
             reply, answer, self._error = None, None, error
         else:
             self.child.memory.append(Message("assistant", reply.text, reply.calls))
+            self._allowed.take_reply(self.child.memory[-1])
         runtime.hooks.model_replied(name, reply)
         await self._reply(answer)
 
@@ -191,7 +198,7 @@ class Conversation:
     def _log(self, level: int, line: str) -> None:
         """Write what the child says of itself: a reason code as it is, any other text as size and digest."""
         runtime, name = self.runtime, self.child.spec.name
-        if level == 0 and _REASON.match(line):
+        if level == 0 and line in CODES:
             text = runtime.parts.error_line(name, line, self._error, "")
             write(runtime.hooks, name, logging.ERROR, text, self._threshold)
             return

@@ -5,19 +5,33 @@
 
 What that gives beyond `inline`: a child's memory dies with its process; it is ended by force at its time
 limit, above its memory limit or when it floods its pipe, and with it all that it forked; of the parent's
-memory, environment, arguments and descriptors it has nothing. What it does not give: a child runs as the same
-user, so code that means harm can read that user's files and reach the network. That takes a container.
+memory, environment, arguments and descriptors it has nothing.
+
+What it does not give, for a child runs as the same user, and that takes a container:
+
+- Code that means harm can read that user's files and reach the network.
+- It can signal any process of that user. Killing the zygote ends all children of this host, told as
+  `killed`, and leaves nothing behind; so does killing the zygote's keeper. Killing both at once can leave a
+  process that has fled from its child.
+- `file_bytes=0` keeps bytes out of files that it writes to. It does not prevent empty files, folders,
+  symbolic links and their names, attributes, or a change of an existing file through a memory map.
+- Memory is looked at every 20 ms, and a child may pass its limit for so long. Not counted are clean pages of
+  files and what the kernel holds for it (buffers of pipes and sockets). Where the parent is not root, memory
+  that a child shares with what it forked counts in each of them.
+- System V segments that it made are removed after it; those that a short-lived process of its own made
+  perhaps not; semaphores and message queues not.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from isolation_kit.errors import UsageError
 from isolation_kit.runtime.bridge import TaskRequest, encode_result
@@ -25,18 +39,24 @@ from isolation_kit.runtime.child import ChildSpec
 from isolation_kit.runtime.hooks import Ending
 from isolation_kit.runtime.launch import begun
 from isolation_kit.runtime.parts import CLEAN, ParentScope, Parts
-from isolation_kit.runtime.process.control import Birth, Zygote
-from isolation_kit.runtime.process.converse import Conversation, Pipe
+from isolation_kit.runtime.process.control import Birth, Zygote, unavailable
+from isolation_kit.runtime.process.converse import Conversation
 from isolation_kit.runtime.process.frames import FrameError, FrameReader
 from isolation_kit.runtime.process.orders import Event, Report
+from isolation_kit.runtime.process.pipe import Pipe
 from isolation_kit.runtime.result import Reason, Status, SubAgentResult
 from isolation_kit.runtime.wiring import Runtime
 
 __all__ = ["ProcessHost", "ProcessLimits"]
 
+_T = TypeVar("_T")
 _MIB = 1024 * 1024
 _GRACE_SECONDS = 0.1
-_REFUSED = {Reason.OUTPUT_LIMIT: Status.KILLED, Reason.ROUND_LIMIT: Status.NEEDS_REVIEW}
+_REFUSED = {
+    Reason.OUTPUT_LIMIT: Status.KILLED,
+    Reason.ROUND_LIMIT: Status.NEEDS_REVIEW,
+    Reason.WINDOW_FULL: Status.NEEDS_REVIEW,
+}
 _IN_THE_CHILD = ("new_child", "child_context", "pack_result")
 
 
@@ -48,11 +68,15 @@ class ProcessLimits:
         frame_bytes: bytes of one message to the parent.
         total_bytes: bytes of all its messages to the parent.
         file_bytes: bytes of a file that it writes; 0 lets it write none.
+        frames: number of all its messages to the parent.
+        calls: of its tools, its own children and the shelf, together. Its model calls are `RunLimits.rounds`.
     """
 
     frame_bytes: int = 4 * _MIB
     total_bytes: int = 64 * _MIB
     file_bytes: int = 0
+    frames: int = 20_000
+    calls: int = 1000
 
 
 @dataclass(slots=True)
@@ -96,34 +120,41 @@ class ProcessHost:
 
         Raises:
             UsageError: if this platform cannot do it, or a seam was replaced that lies within the child.
+            KitError: if the system has no descriptor or process left for it.
         """
         _check_seams(runtime.parts)
         child, headers = begun(runtime, scope, spec, request.brief)
         ours, birth, zygote = await self._born(spec)
-        reader = FrameReader(self.limits.frame_bytes, self.limits.total_bytes)
+        pipe = Pipe(ours, FrameReader(self.limits.frame_bytes, self.limits.total_bytes), self.limits.frames)
         entry = self.entries.get(spec.name, "")
-        talk = Conversation(runtime, child, request, headers, Pipe(ours, reader), entry)
+        talk = Conversation(runtime, child, request, headers, pipe, self.limits.calls, entry)
         ending: Ending = "cancelled"
         try:
             outcome = await _outcome(talk, birth, request.timeout_ms / 1000)
             ending = "ended"
         finally:
             ours.close()
-            report = await zygote.end(birth)
+            report, cancelled = await _to_its_end(zygote.end(birth))
             if report.peak:
                 runtime.hooks.memory_peaked(spec.name, report.peak)
             if talk.born:
                 runtime.hooks.context_died(spec.name, ending)
-        if isinstance(outcome, bytes):
+        if cancelled is not None:
+            raise cancelled
+        if isinstance(outcome, bytes) and report.event is not Event.LOST:
             return outcome
-        status, reason = outcome
+        # Without a zygote nobody can say whether it was the child that sent a result.
+        status, reason = _cause(report) if isinstance(outcome, bytes) else outcome
         return encode_result(SubAgentResult(request.brief.task_id, status, errors=(reason,)).to_dict())
 
     async def _born(self, spec: ChildSpec) -> tuple[socket.socket, Birth, Zygote]:
         """The pipe, the birth and the zygote of a new child. A dead zygote is replaced, once."""
         for attempt in range(2):
             zygote = await self._ready()
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            except OSError as error:
+                raise unavailable(error) from None
             ours.setblocking(False)
             with theirs:
                 try:
@@ -131,8 +162,10 @@ class ProcessHost:
                     return ours, birth, zygote
                 except BaseException as error:
                     ours.close()
-                    if attempt or not isinstance(error, OSError):
+                    if not isinstance(error, OSError):
                         raise
+                    if attempt:
+                        raise unavailable(error) from None
         raise AssertionError("two attempts return or raise")
 
     async def _ready(self) -> Zygote:
@@ -148,20 +181,45 @@ class ProcessHost:
             return zygote
 
 
+async def _to_its_end(work: Coroutine[Any, Any, _T]) -> tuple[_T, asyncio.CancelledError | None]:
+    """The value of `work`, which nothing cuts short, and the last cancellation that came meanwhile."""
+    task = asyncio.ensure_future(work)
+    cancelled = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return task.result(), cancelled
+
+
 async def _outcome(talk: Conversation, birth: Birth, seconds: float) -> bytes | tuple[Status, Reason]:
     """The bytes of the child's result, or how it ended without one."""
+    clock = asyncio.timeout(seconds)
+
+    def cut_short(gone: asyncio.Future[Report]) -> None:
+        """A dead child's last frames count and its questions do not; without a zygote nothing counts."""
+        talk.over = True
+        if talk.asking or gone.result().event is Event.LOST:
+            with contextlib.suppress(RuntimeError):  # it has just ended by itself
+                clock.reschedule(asyncio.get_running_loop().time())
+
     try:
-        async with asyncio.timeout(seconds):
+        async with clock:
+            birth.gone.add_done_callback(cut_short)
             result = await talk.result()
             if result is not None:
                 return result
             # A process takes a moment to end after its pipe; one that only closed the pipe goes on living.
             await asyncio.wait([birth.gone], timeout=_GRACE_SECONDS)
     except TimeoutError:
-        return Status.TIMEOUT, Reason.TIMEOUT
+        if not talk.over:
+            return Status.TIMEOUT, Reason.TIMEOUT
     except FrameError as error:
         reason = Reason(str(error))
         return _REFUSED.get(reason, Status.FAILED), reason
+    finally:
+        birth.gone.remove_done_callback(cut_short)
     return _cause(birth.gone.result() if birth.gone.done() else None)
 
 
@@ -169,6 +227,8 @@ def _cause(report: Report | None) -> tuple[Status, Reason]:
     """Why a child ended that sent no result; None stands for one that lives on."""
     if report is None:
         return Status.FAILED, Reason.PIPE_CLOSED
+    if report.event is Event.LOST:
+        return Status.KILLED, Reason.KILLED
     if report.event is Event.GONE_OVER_MEMORY:
         return Status.KILLED, Reason.MEMORY_LIMIT
     if report.event is Event.NOT_BORN:

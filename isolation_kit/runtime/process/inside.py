@@ -36,16 +36,28 @@ from isolation_kit.runtime.process.frames import (
     packed,
     values,
 )
-from isolation_kit.runtime.process.plain import brief_of, plain_call, plain_messages, reply_of, spec_of
+from isolation_kit.runtime.process.plain import MORE, brief_of, plain_call, plain_messages, reply_of, spec_of
 from isolation_kit.runtime.result import Status, SubAgentResult
 from isolation_kit.runtime.text import Digest
 from isolation_kit.runtime.tools import ToolText
 from isolation_kit.runtime.wiring import RunLimits, Runtime
 
-__all__ = ["CRASHED", "OUT_OF_MEMORY", "ChildLink", "Entry", "ModelFailed", "live", "ran_out_of_memory"]
+__all__ = [
+    "CRASHED",
+    "MOST_DROPPED",
+    "OUT_OF_MEMORY",
+    "ChildLink",
+    "Entry",
+    "ModelFailed",
+    "live",
+    "ran_out_of_memory",
+]
 
 CRASHED = 70
 OUT_OF_MEMORY = 71
+MOST_DROPPED = 1000  # fields of a result that are told singly
+_BATCH = 100
+_BATCH_SIZE = 64 * 1024  # characters
 
 
 class ModelFailed(Exception):
@@ -140,11 +152,12 @@ def ran_out_of_memory(status: int) -> bool:
 async def _run(
     link: ChildLink, start: Mapping[str, Any], brief: TaskBrief, context: tuple[Message, ...]
 ) -> SubAgentResult:
+    telling = _Telling(link)
     runtime = Runtime(
         model=lambda agent: _RemoteModel(link),
         tool=lambda name, agent: partial(_remote_tool, link, name),
         digest=_itself,
-        hooks=_Telling(link),
+        hooks=telling,
         parts=replace(
             CLEAN, request_line=_unwritten, filter_tool_result=_filtered_already, error_line=_code_only
         ),
@@ -154,7 +167,9 @@ async def _run(
     child = Child(spec_of(start["spec"], partial(_RemoteWay, link)))
     if start["shelves"]:
         child.shelve = partial(_remote_shelf, link)
-    return await run_child(runtime, child, brief, context, {})
+    result = await run_child(runtime, child, brief, context, {})
+    telling.flush()
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +200,33 @@ class _RemoteWay:
         return str(self.link.ask(Kind.HAND_DOWN, plain_call(call)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Telling(NoHooks):
     """Tells the parent what only the child knows; the rest the parent sees on receipt."""
 
     link: ChildLink
+    _untold: list[list[Any]] = field(default_factory=list)
+    _size: int = 0
+    _told: int = 0
+    _more: int = 0
 
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
-        self.link.send(Kind.POLLUTION, [dropped.path, dropped.kind, dropped.length, dropped.digest])
+        if self._told == MOST_DROPPED:
+            self._more += 1
+            return
+        self._told += 1
+        self._untold.append([dropped.path, dropped.kind, dropped.length, dropped.digest])
+        self._size += len(dropped.digest)
+        if len(self._untold) == _BATCH or self._size > _BATCH_SIZE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what was dropped and is not told yet, and how much more it was."""
+        if self._more:
+            self._untold.append(["", MORE, self._more, ""])
+        if self._untold:
+            self.link.send(Kind.POLLUTION, self._untold)
+        self._untold, self._size, self._more = [], 0, 0
 
     def alarm(self, agent: str, reason: str, trace_id: str) -> None:
         self.link.send(Kind.ALARM, reason)
@@ -210,7 +244,11 @@ class _Forwarding(logging.Handler):
         self._link = link
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._link.send(Kind.LOG, [record.levelno, record.getMessage()])
+        try:
+            text = record.getMessage()
+        except Exception:  # arguments that do not fit: a library's slip, and no reason for a child to die
+            text = record.msg if isinstance(record.msg, str) else ""
+        self._link.send(Kind.LOG, [max(1, record.levelno), text])
 
 
 def _itself(data: bytes) -> str:

@@ -15,15 +15,17 @@ __all__ = [
     "adopt_orphans",
     "children_of",
     "die_with_parent",
+    "libc",
     "limit",
     "mapped",
-    "memory_of",
+    "read",
     "unreadable",
 ]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
+_RLIMIT_MSGQUEUE = 12
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MIB = 1024 * 1024
 _READ = 4096
@@ -47,7 +49,7 @@ def unreadable() -> None:
 
 def mapped() -> int:
     """Bytes of this process's address space."""
-    return int(_read("/proc/self/statm").split()[0]) * _PAGE
+    return int(read("/proc/self/statm").split()[0]) * _PAGE
 
 
 def limit(taken: int, memory_mib: int, file_bytes: int) -> None:
@@ -61,20 +63,7 @@ def limit(taken: int, memory_mib: int, file_bytes: int) -> None:
     most = taken + memory_mib * _MIB
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
-
-
-def memory_of(pid: int, inherited: int = 0) -> int:
-    """Bytes that a process and its descendants hold in memory and share with no file; 0 if it is gone.
-
-    Args:
-        inherited: bytes not to count in each of them, being shared with the process that forked it.
-    """
-    try:
-        _, resident, shared, *_ = map(int, _read(f"/proc/{pid}/statm").split())
-    except OSError:
-        return 0
-    own = max(0, (resident - shared) * _PAGE - inherited)
-    return own + sum(memory_of(child, inherited) for child in children_of(pid))
+    resource.setrlimit(_RLIMIT_MSGQUEUE, (0, 0))  # a queue would outlive it, and the next child could read it
 
 
 def children_of(pid: int) -> list[int]:
@@ -84,7 +73,7 @@ def children_of(pid: int) -> list[int]:
     try:
         threads = os.listdir(f"/proc/{pid}/task")
         return [
-            int(child) for thread in threads for child in _read(f"/proc/{pid}/task/{thread}/children").split()
+            int(child) for thread in threads for child in read(f"/proc/{pid}/task/{thread}/children").split()
         ]
     except OSError:
         return []
@@ -102,7 +91,7 @@ def _children_by_scan(pid: int) -> list[int]:
         if name.isdigit():
             try:
                 # The name of a command may hold blanks and brackets; the fields follow its last bracket.
-                parent = int(_read(f"/proc/{name}/stat").rpartition(")")[2].split()[1])
+                parent = int(read(f"/proc/{name}/stat").rpartition(")")[2].split()[1])
             except OSError:
                 continue
             if parent == pid:
@@ -110,8 +99,8 @@ def _children_by_scan(pid: int) -> list[int]:
     return found
 
 
-def _read(path: str) -> str:
-    """Without a file object: its buffers would be new memory in every child."""
+def read(path: str) -> str:
+    """A small file, without a file object: its buffers would be new memory in every child."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []
@@ -123,12 +112,13 @@ def _read(path: str) -> str:
 
 
 @cache
-def _libc() -> ctypes.CDLL:
+def libc() -> ctypes.CDLL:
+    """The C library."""
     return ctypes.CDLL(None, use_errno=True)
 
 
 def _prctl(option: int, value: int) -> None:
-    if _libc().prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+    if libc().prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
         raise KitError(
             f"prctl({option}) failed with error {ctypes.get_errno()}; the level `process` needs Linux "
             "5.4 or later: use the level `inline` here"

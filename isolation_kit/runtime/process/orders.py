@@ -31,13 +31,17 @@ class Order(IntEnum):
 
 
 class Event(IntEnum):
-    """What the zygote tells: it is ready; a child was born (its pid), or is gone (its wait status)."""
+    """What the zygote tells: it is ready; a child was born (its pid), or is gone (its wait status).
+
+    LOST is no report: the parent puts it in the place of one when the zygote is dead.
+    """
 
     READY = 1
     BORN = 2
     GONE = 3
     GONE_OVER_MEMORY = 4
     NOT_BORN = 5
+    LOST = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,15 @@ from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.loops import LoopLimits
 from isolation_kit.runtime.messages import Message, ModelReply, ToolCall, ToolSpec
 from isolation_kit.runtime.process.frames import FrameError
+from isolation_kit.runtime.result import Reason
 from isolation_kit.runtime.wiring import RunLimits
 
 __all__ = [
+    "CODES",
+    "MORE",
     "brief_of",
     "call_of",
-    "dropped_of",
+    "drops_of",
     "messages_of",
     "named",
     "plain_brief",
@@ -38,7 +41,24 @@ __all__ = [
 ]
 
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
-_CODE = frozenset("abcdefghijklmnopqrstuvwxyz_ ")
+_PATH_LIMIT = 200
+_LONGEST = 1 << 40
+MORE = "more"  # the kind of what stands for all that was not told singly; its length is their number
+_DROPPED_KINDS = frozenset({"null", "boolean", "number", "string", "array", "object", MORE})
+_TOOL_CODES = frozenset(
+    {
+        "bad_arguments",
+        "extract_failed",
+        "forbidden_tool",
+        "not_strict_json",
+        "not_text",
+        "tool_failed",
+        "tool_timeout",
+        "undeclared_type",
+        "unknown_tool",
+    }
+)
+CODES = frozenset(str(reason) for reason in Reason) | _TOOL_CODES  # all that a child can say in the clear
 
 
 def plain_start(
@@ -169,15 +189,23 @@ def reply_of(raw: Any) -> ModelReply:
     return ModelReply(raw[0], tuple([call_of(call) for call in raw[1]]))
 
 
-def dropped_of(raw: Any) -> Dropped:
-    """What a child dropped of its own result. In place of a digest it holds the value: see `inside`.
+def drops_of(raw: Any) -> list[Dropped]:
+    """What a child dropped of its own result. In place of a digest each holds the value: see `inside`.
 
     Raises:
         FrameError: if it is no such thing.
     """
+    if not isinstance(raw, list):
+        raise FrameError("bad_frame")
+    return [_dropped(item) for item in raw]
+
+
+def _dropped(raw: Any) -> Dropped:
     match raw:
-        case [str(path), str(kind), int(length), str(value)] if set(kind) <= _CODE and len(kind) < 20:
-            return Dropped(path[:200], kind, length, value)
+        case [str(path), str(kind), int(length), str(value)] if (
+            kind in _DROPPED_KINDS and 0 <= length < _LONGEST
+        ):
+            return Dropped(path[:_PATH_LIMIT], kind, int(length), value)
     raise FrameError("bad_frame")
 
 

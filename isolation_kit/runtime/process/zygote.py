@@ -5,9 +5,10 @@ rest of a start. It is used once, like any other. It is forked when nobody has a
 milliseconds, so that it takes no time from the child that was just started.
 
 It was exec'd, so nothing of its parent's memory is in it; it holds one socket; it never sees a task, so no
-child can inherit another one's. It has one thread, as what forks must. It adopts orphans: a process that a
-child forked, and that fled into a session of its own, becomes the zygote's when its parent dies; and what is
-the zygote's but was not forked by it is killed.
+child can inherit another one's. It has one thread, as what forks must. It adopts orphans, as each child does:
+a process that a child forked, and that fled into a session of its own, stays below that child and becomes the
+zygote's when the child dies; and what is the zygote's but was not forked by it is killed. Above it is its
+keeper.
 """
 
 from __future__ import annotations
@@ -20,16 +21,13 @@ import select
 import signal
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isolation_kit.runtime.process import inside
 from isolation_kit.runtime.process.birth import REQUEST_BYTES, be_born
-from isolation_kit.runtime.process.linux import (
-    adopt_orphans,
-    children_of,
-    memory_of,
-    unreadable,
-)
+from isolation_kit.runtime.process.keeper import keep, kill_strays
+from isolation_kit.runtime.process.linux import adopt_orphans, unreadable
+from isolation_kit.runtime.process.memory import held, is_over, remove_segments, tree_of
 from isolation_kit.runtime.process.orders import (
     Event,
     Order,
@@ -58,6 +56,7 @@ class _Living:
         post: where its order goes; None once it has it.
         number: its delegation's; 0 while it waits.
         most: bytes of memory.
+        seen: it and what was seen below it.
     """
 
     pid: int
@@ -66,21 +65,27 @@ class _Living:
     number: int = 0
     most: int = 0
     over_memory: bool = False
+    seen: set[int] = field(default_factory=set)
 
 
 def main() -> None:
     """Serve the parent until it closes its end or dies."""
+    parent = os.getppid()
     control = socket.socket(fileno=os.dup(CONTROL))
     _silence(CONTROL)
     adopt_orphans()
     unreadable()
+    keeper = os.getpid()
+    if zygote := os.fork():
+        keep(zygote)
+    adopt_orphans()  # this one is not inherited
     for name in filter(None, control.recv(_PRELOAD_BYTES).decode().split("\0")):
         importlib.import_module(name)
     rehearse()  # what is made at first use is made here, once, for all children
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every page of its zygote
     control.send(pack_report(Report(Event.READY, 0, os.getpid())))
-    _Zygote(control).serve()
+    _Zygote(control, parent, keeper).serve()
 
 
 def _silence(*descriptors: int) -> None:
@@ -93,19 +98,20 @@ def _silence(*descriptors: int) -> None:
 class _Zygote:
     """The children that live, by the descriptor that tells of their end."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, parent: int, keeper: int) -> None:
         self._control = control
-        self._parent = os.pidfd_open(os.getppid())
+        self._above = (os.pidfd_open(parent), os.pidfd_open(keeper))
         self._living: dict[int, _Living] = {}
         self._waiting: _Living | None = None
-        self._born_with = memory_of(os.getpid())
+        self._born_with = held(os.getpid())
         self._look = 0.0
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
-        self._poll.register(self._parent, select.POLLIN)
+        for pidfd in self._above:
+            self._poll.register(pidfd, select.POLLIN)
 
     def serve(self) -> None:
-        """Fork, watch, bury; at the parent's end kill all that is left."""
+        """Fork, watch, bury; at the parent's or the keeper's end kill all that is left."""
         open_ = True
         while open_:
             events = self._poll.poll(self._patience())
@@ -114,7 +120,7 @@ class _Zygote:
                     self._bury(self._living[descriptor])
                 elif descriptor == self._control.fileno():
                     open_ = self._obey()
-                elif descriptor == self._parent:
+                elif descriptor in self._above:
                     open_ = False
             if time.monotonic() >= self._look:
                 self._look = time.monotonic() + _WATCH_MS / 1000
@@ -182,9 +188,13 @@ class _Zygote:
 
     def _watch_memory(self) -> None:
         for child in self._living.values():
-            if child.number and not child.over_memory and memory_of(child.pid, self._born_with) > child.most:
-                child.over_memory = True
-                _kill_group(child.pid)
+            if child.number and not child.over_memory:
+                pids = tree_of(child.pid)
+                child.seen.update(pids)
+                if is_over(pids, child.most, self._born_with):
+                    child.over_memory = True
+                    _kill_group(child.pid)
+        self._kill_strays()  # a living child's are below it, unless it gave them up to hide their memory
 
     def _bury(self, child: _Living) -> None:
         """Reap a child that has ended, after what is left of its group, before what has fled from it."""
@@ -195,6 +205,7 @@ class _Zygote:
         os.close(child.pidfd)
         del self._living[child.pidfd]
         self._kill_strays()
+        remove_segments(child.seen | {child.pid})
         if child.post is not None:
             child.post.close()
         if child is self._waiting:
@@ -206,15 +217,8 @@ class _Zygote:
         self._tell(Event.GONE_OVER_MEMORY if over else Event.GONE, child.number, status, peak)
 
     def _kill_strays(self) -> None:
-        own = {child.pid for child in self._living.values()}
-        while strays := [pid for pid in children_of(os.getpid()) if pid not in own]:
-            for pid in strays:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except PermissionError:  # it became another user by a setuid program
-                    own.add(pid)
-                else:
-                    os.waitpid(pid, 0)
+        """Kill what dead children left: what living ones forked is below those."""
+        kill_strays({child.pid for child in self._living.values()})
 
     def _tell(self, event: Event, child: int, value: int, peak: int = 0) -> None:
         with contextlib.suppress(ConnectionError):  # the parent is gone; the next look at its end tells

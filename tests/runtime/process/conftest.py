@@ -42,7 +42,7 @@ class Place:
     def zygote(self) -> int:
         """The zygote's pid."""
         assert self.host._zygote is not None
-        return self.host._zygote.process.pid
+        return self.host._zygote.pid
 
     def left(self) -> int:
         """How many processes are below the zygote, but for the one that waits for its task."""

@@ -36,7 +36,7 @@ async def main() -> None:
     class Telling:
         async def reply(self, request: ModelRequest) -> ModelReply:
             assert host._zygote is not None
-            zygote = host._zygote.process.pid
+            zygote = host._zygote.pid
             print(zygote, *children_of(zygote), request.messages[0].content, flush=True)
             return ModelReply("")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import mmap
 import os
 import signal
 import struct
@@ -13,7 +15,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from isolation_kit.runtime import Message, TaskBrief
+from isolation_kit.runtime.bridge import encode_result
 from isolation_kit.runtime.process import ChildLink
+from isolation_kit.runtime.process.frames import Kind, packed
 
 HOUR = 3600
 
@@ -201,6 +205,126 @@ def model_for_ever(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
 def foreign_tool(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
     """Call a tool that was never offered."""
     return {"answer": link.tool("delete_all", "q")}
+
+
+def flood(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Send the smallest log lines without end, many at once."""
+    lines = packed(Kind.LOG, [0, "a"]) * 5000
+    while True:
+        link.pipe.sendall(lines)
+
+
+def flood_calls(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Call a tool without end."""
+    while True:
+        link.tool("lookup", "q")
+
+
+def own_words(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Say the request where a reason code belongs."""
+    link.send(Kind.ALARM, asked(brief))
+    return {"answer": "ok"}
+
+
+def own_kind(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Say it where the kind of a dropped field belongs."""
+    link.send(Kind.POLLUTION, [["path", asked(brief), 1, "v"]])
+    return {"answer": "ok"}
+
+
+def many_drops(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Report more dropped fields than an honest child does."""
+    for _ in range(20):
+        link.send(Kind.POLLUTION, [["path", "string", 1, "v"]] * 100)
+    return {"answer": "ok"}
+
+
+def own_reason(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Say it where the reason in the log belongs."""
+    link.send(Kind.LOG, [0, asked(brief)])
+    return {"answer": "ok"}
+
+
+def large_request(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Ask the model with more than the window holds."""
+    link.model((Message("user", "word " * 20_000),))
+    return {"answer": "ok"}
+
+
+def slips(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Log with arguments that do not fit, and what no file can hold."""
+    import logging
+
+    logging.getLogger("theirs").warning("took %d ms", "many")
+    logging.getLogger("theirs").warning("\ud800")
+    return {"answer": "ok"}
+
+
+def fill(size: int) -> bytearray:
+    """Memory that is really there."""
+    return bytearray(b"x") * size
+
+
+def flee_with_memory(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Let processes that have fled take the memory: none of them too much alone."""
+    for _ in range(3):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                kept = fill(20 << 20)
+                time.sleep(HOUR + len(kept))
+            os._exit(0)
+    return silent(brief, link)
+
+
+def share_memory(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Take memory that could be shared."""
+    block = mmap.mmap(-1, 50 << 20)
+    block.write(bytes(50 << 20))
+    return silent(brief, link)
+
+
+def segment(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Leave a System V segment behind. Answer its number."""
+    return {"answer": str(ctypes.CDLL(None).shmget(0, 4096, 0o1600))}
+
+
+def share_with_a_fork(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Two processes, one block of memory: it is there once."""
+    kept = fill(20 << 20)
+    if os.fork() == 0:
+        time.sleep(0.2 + len(kept) * 0)
+        os._exit(0)
+    os.wait()
+    return {"answer": "ok"}
+
+
+def helped(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Wait for a process of its own whose parent is dead; meanwhile others end."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        if os.fork() == 0:
+            time.sleep(0.6)
+            os.write(theirs, b"helped")
+        os._exit(0)
+    os.wait()
+    os.close(theirs)
+    return {"answer": os.read(ours, 10).decode()}
+
+
+def orphan_answers(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Flee, kill the zygote from there, and answer in the dead child's name."""
+    zygote = os.getppid()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            link.model((Message("user", str(os.getpid())),))
+            os.kill(zygote, signal.SIGKILL)
+            time.sleep(0.3)
+            link.send(Kind.RESULT, encode_result({"task_id": brief.task_id, "status": "succeeded"}))
+            time.sleep(HOUR)
+        os._exit(0)
+    return silent(brief, link)
 
 
 LEFT: list[str] = []

@@ -16,7 +16,7 @@ from isolation_kit.runtime.process.frames import Frame, FrameError, FrameReader,
 from isolation_kit.runtime.process.plain import (
     brief_of,
     call_of,
-    dropped_of,
+    drops_of,
     messages_of,
     named,
     plain_brief,
@@ -82,7 +82,7 @@ def test_json_that_harms_a_reader_is_a_bad_frame(data: bytes) -> None:
 @given(json_values)
 def test_only_known_shapes_come_back(raw: Any) -> None:
     """Any JSON value is a message, a call, something dropped, or a bad frame."""
-    for read in (messages_of, call_of, dropped_of):
+    for read in (messages_of, call_of, drops_of):
         with contextlib.suppress(FrameError):
             read(raw)
 
