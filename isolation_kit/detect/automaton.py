@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
-from isolation_kit.detect.ciphers import LEET
+from isolation_kit.detect.blobs import run_patterns
+from isolation_kit.detect.ciphers import LEET, reading_patterns
 from isolation_kit.detect.decodings import LOOKALIKES
 from isolation_kit.detect.forms import Tier
+from isolation_kit.detect.layouts import layout_patterns
 from isolation_kit.detect.needles import (
     Needle,
     case_needles,
@@ -163,7 +165,10 @@ class Pool:
             if self._waits > 0:
                 return None
             hidden = (*self.cipher_needles, *self.code_needles, *self.case_needles)
-            self._sieve = sieve_of(hidden, self.raw_needles, LOOKALIKES)
+            *encoded, magic = run_patterns()
+            runs = (*encoded, [*magic, *reading_patterns(self.head)])
+            layouts = layout_patterns(self.head)
+            self._sieve = sieve_of(self.head, hidden, self.raw_needles, LOOKALIKES, layouts, runs)
         return self._sieve
 
     def match(self, candidate: bytes) -> Match | None:

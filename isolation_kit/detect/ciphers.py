@@ -6,15 +6,17 @@ A run that was seen before costs a dictionary entry: identifiers come again and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.forms import Form
-from isolation_kit.detect.needles import Needle, aligned_needles, case_needles, code_needles
+from isolation_kit.detect.needles import Needle, aligned_needles, case_needles, code_needles, run_needles
+from isolation_kit.detect.sieve import BREAKS, spread
 
-__all__ = ["LEET", "LONGEST", "Reading", "readings_of"]
+__all__ = ["LEET", "LONGEST", "Reading", "reading_patterns", "readings_of"]
 
 _LOWER = b"abcdefghijklmnopqrstuvwxyz"
 _DIGITS = b"0123456789"
@@ -64,6 +66,69 @@ def readings_of(run: bytes, head: bytes) -> tuple[Reading, ...]:
         out += [Reading(Form.UTF7, text[at : at + TOKEN_LENGTH]) for at in _places(text, head)]
     spots = [slice(at, at + TOKEN_LENGTH) for at in _places(leet, head.translate(LEET))]
     return (*out, *(Reading(Form.LEET, leet[spot], low[spot]) for spot in spots))
+
+
+def reading_patterns(head: bytes) -> list[str]:
+    """What a run holds, its line breaks included, if any reading of it can be a candidate."""
+    base64, hexed = _base64_needles(head), _hex_needles(head)
+    shifted = "|".join(spread(literal, BREAKS) for literal, _ in _tables(head))
+    literals = [
+        *(needle.literal for needle in (*run_needles(head), *_needles(head))),
+        *(needle.literal[::-1] for needle in (*base64, *hexed)),
+        *(needle.literal.translate(_ROT13) for needle in base64),
+    ]
+    spelled = [spread(literal, BREAKS) for literal in dict.fromkeys(literals)]
+    rot47 = BREAKS.join(
+        _written_as(char, lambda byte: bytes([byte]).translate(_ROT47).lower()) for char in head
+    )
+    # Four letters are often part of a word, so these ask for as many behind them as a fragment has.
+    caesar = f"(?:{shifted})(?:{BREAKS}[0-9A-Za-z]){{8}}"
+    return [caesar, *spelled, rot47, *_leet_patterns(head), *sorted(_number_patterns(head)), r"\+A"]
+
+
+def _written_as(char: int, says: Callable[[int], bytes]) -> str:
+    """The class of all printed characters that say `char`."""
+    return "[" + "".join(f"\\x{byte:02x}" for byte in _PRINTED if says(byte) == bytes([char])) + "]"
+
+
+def _leet_patterns(head: bytes) -> list[str]:
+    """The prefix with at least one letter and digit swapped; as it stands it is found anyway."""
+    plain = [_written_as(char, lambda byte: bytes([byte]).lower()) for char in head]
+    either = [
+        _written_as(char, lambda byte: bytes([byte]).lower().translate(LEET)) for char in head.translate(LEET)
+    ]
+    out = []
+    for at, char in enumerate(head):
+        others = [
+            byte
+            for byte in _LOWER + _DIGITS
+            if byte != char and bytes([byte]).translate(LEET) == bytes([char]).translate(LEET)
+        ]
+        if others:
+            swapped = "[" + bytes(others).decode() + bytes(others).decode().upper() + "]"
+            out.append(BREAKS.join((*plain[:at], swapped, *either[at + 1 :])))
+    return out
+
+
+def _number_patterns(head: bytes) -> set[str]:
+    """The first digits of all numbers that a text of 20 bytes can be which begins with `head`."""
+    out: set[str] = set()
+    rest = 8 * (TOKEN_LENGTH - len(head))
+    for cases in product(*({char, char - 32} if char > 57 else {char} for char in head)):
+        low = int.from_bytes(bytes(cases), "big") << rest
+        for length, bases in _NUMBERS.items():
+            for form, alphabet in bases:
+                count = 6 if form is Form.NUMBER else 4
+                unit = len(alphabet) ** (length - count)
+                for first in range(low // unit, (low + (1 << rest) - 1) // unit + 1):
+                    start = _digits(first, alphabet, count)
+                    out.add(spread(start, BREAKS) if form is Form.BASE36 else BREAKS.join(start.decode()))
+    return out
+
+
+def _digits(number: int, alphabet: bytes, count: int) -> bytes:
+    base = len(alphabet)
+    return bytes(alphabet[number // base**power % base] for power in reversed(range(count)))
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,16 @@ from isolation_kit.detect.confusables import CONFUSABLE_LETTERS
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
 
-__all__ = ["BRANCHES", "CHAIN", "LOOKALIKES", "UNICODE_BRANCHES", "Decoder", "near_escapes", "strip_breaks"]
+__all__ = [
+    "BRANCHES",
+    "CHAIN",
+    "LOOKALIKES",
+    "UNICODE_BRANCHES",
+    "Decoder",
+    "many_equals",
+    "near_escapes",
+    "strip_breaks",
+]
 
 Decoder = Callable[[bytes], bytes | None]
 
@@ -30,7 +39,7 @@ _JSON = re.compile(
 _JSON_RUN = re.compile(rb"(?<!\\)(?:\\u[0-9a-fA-F]{4}){4,}")
 _BREAK = re.compile(rb"\\(?<!\\\\)\\*+[nrt\n]")
 _PERCENT = re.compile(rb"%(?:u[0-9a-fA-F]{4}|[0-9a-fA-F]{2})")
-_PERCENT_RUN = re.compile(rb"(?:%[0-9a-fA-F]{2})+")
+_PERCENT_RUN = re.compile(rb"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*")  # a literal first is found faster
 # The next parameter of a URL is no entity: a name needs its semicolon, but for those that are common without.
 _ENTITY = re.compile(rb"&(?:#[0-9xX]|[a-zA-Z][a-zA-Z0-9]{1,31};|amp|AMP|nbsp|shy|quot|lt|gt)")
 _QUOTED = re.compile(rb"=(?:[0-9a-fA-F]{2}|\r?\n)")
@@ -56,16 +65,20 @@ LOOKALIKES = "|".join(pattern.pattern.decode("latin-1") for pattern in _LOOKALIK
 # ASCII, the inner bytes of characters, and most of CJK.
 _PLAIN_BYTES = bytes(byte for byte in range(256) if byte not in _LOOKALIKE_BLOCKS)
 _SELECTORS = re.compile(rb"(?:\xef\xb8[\x80-\x8f]|\xf3\xa0[\x84-\x87][\x80-\xbf]){12,}")
+_LEAST_SELECTORS = 12
+_BACKSLASH = re.compile(rb"\\[uUx/0-7]")
 # Each escape with a literal that settles most texts at the speed of memchr.
 _GATES = (
-    (b"\\", re.compile(rb"\\[uUx/0-7]")),
+    (b"\\", _BACKSLASH),
     (b"&", _ENTITY),
     (b"%", _PERCENT),
 )
 _WHOLE, _NEAR, _STRIDE = 4096, 1024, 512
 _SEAM = b" i i "  # no token holds this letter, so nothing is glued together across a seam
-_MARKS = re.compile("[\u0300-\u036f]+")
-_CONFUSABLE = re.compile("[" + "".join(map(chr, sorted(CONFUSABLE_LETTERS))) + "]+")
+_FOLDED = {
+    **dict.fromkeys(map(chr, range(0x300, 0x370)), ""),
+    **{chr(code): letter for code, letter in CONFUSABLE_LETTERS.items()},
+}
 _TAG = re.compile("[\U000e0020-\U000e007e]+")
 _TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 
@@ -93,10 +106,11 @@ def _json_run(match: re.Match[bytes]) -> bytes:
 
 def json_unescape(data: bytes) -> bytes | None:
     """Undo the backslash escapes of JSON, JavaScript, Python and C, but those of quotes and line breaks."""
-    if b"\\" not in data:
+    if b"\\" not in data or not _BACKSLASH.search(data):
         return None
     # Whole runs, as of text in another script, are read at once, ten times as fast as one by one.
-    return _JSON.sub(_json_character, _JSON_RUN.sub(_json_run, data))
+    runs = _JSON_RUN.sub(_json_run, data) if b"\\u" in data else data
+    return _JSON.sub(_json_character, runs)
 
 
 def html_unescape(data: bytes) -> bytes | None:
@@ -124,14 +138,21 @@ def fold_letters(data: bytes) -> bytes | None:
     """Turn look-alikes of other scripts, full-width and mathematical letters into ASCII."""
     if not any(part.search(data) for part in _lookalike_parts(data)):
         return None
-    text = _MARKS.sub("", unicodedata.normalize("NFKD", data.decode("utf-8", "replace")))
-    # Look-alikes are rare: a search for them is much faster than a translation of every character.
-    return _CONFUSABLE.sub(lambda run: run[0].translate(CONFUSABLE_LETTERS), text).encode("utf-8", "replace")
+    text = unicodedata.normalize("NFKD", data.decode("utf-8", "replace"))
+    # Few characters are look-alikes, and fewer of them are different.
+    chars = set(text)
+    odd = _FOLDED.keys() & chars
+    if len(odd) > _MANY:
+        text = text.translate({ord(char): _FOLDED.get(char, char) for char in chars})
+    else:
+        for char in odd:
+            text = text.replace(char, _FOLDED[char])
+    return text.encode("utf-8", "replace")
 
 
 def tag_letters(data: bytes) -> bytes | None:
     """Read invisible tag characters (U+E0020 to U+E007E) as the ASCII that they stand for."""
-    if b"\xf3\xa0" not in data:
+    if b"\xf3\xa0\x80" not in data and b"\xf3\xa0\x81" not in data:
         return None
     text = data.decode("utf-8", "replace")
     return _TAG.sub(lambda run: run[0].translate(_TAGS), text).encode("utf-8", "replace")
@@ -139,6 +160,8 @@ def tag_letters(data: bytes) -> bytes | None:
 
 def selector_bytes(data: bytes) -> bytes | None:
     """Read the bytes that variation selectors (U+FE00, U+E0100) can smuggle behind one visible character."""
+    if data.count(b"\xef\xb8") + data.count(b"\xf3\xa0") < _LEAST_SELECTORS:
+        return None
     out = bytearray()
     for run in _SELECTORS.findall(data):
         codes = map(ord, run.decode("utf-8", "ignore"))
@@ -186,7 +209,7 @@ def _quoted_spots(data: bytes, head: bytes, loose: bool) -> Iterator[int]:
 
     A token that is not spelled from its head on has an escape inside its head, or is escaped densely.
     """
-    if loose or data.count(b"=") > _MANY + len(data) // 64:
+    if loose or many_equals(data):
         yield from _spots(_QUOTED, data)
         return
     telling = (b"=\n", b"=\r", b"=3d", b"=" + head[:1].hex().encode(), b"=" + head[:1].upper().hex().encode())
@@ -202,6 +225,11 @@ def _quoted_spots(data: bytes, head: bytes, loose: bool) -> Iterator[int]:
             yield spot
             spot += _STRIDE
         match = _QUOTED.search(data, spot + 1)
+
+
+def many_equals(data: bytes) -> bool:
+    """Whether there are so many equals signs that they are not judged one by one."""
+    return data.count(b"=") > _MANY + len(data) // 64
 
 
 def _slices(data: bytes, spots: list[int]) -> bytes:

@@ -14,8 +14,9 @@ from functools import lru_cache
 from itertools import product
 
 from isolation_kit.detect.forms import Form
+from isolation_kit.detect.sieve import spread
 
-__all__ = ["CARRIERS", "layouts"]
+__all__ = ["CARRIERS", "layout_patterns", "layouts"]
 
 CARRIERS = frozenset({Form.HEX, Form.UUENCODE})
 """Layouts that carry any bytes; the others only spell letters."""
@@ -40,7 +41,8 @@ _UU = re.compile(rb"begin [0-7]{3,4} [^\n]{0,200}\n((?:[!-M][ -`]{0,80}\n?)+)")
 _NAMED = re.compile(r"\\+N\{([A-Z0-9 \-]{3,80})\}")
 _CSS_DENSE = re.compile(rb"(?:\\[0-9a-fA-F]{2,6} ?[0-9A-Za-z]{0,2}){6}")
 _CSS = re.compile(rb"\\([0-9a-fA-F]{1,6})[ \t\n]?")
-_INVISIBLE = re.compile(rb"(?:\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xe1\xa0\x8e|\xef\xbb\xbf){88,}")
+_INVISIBLE_MARK = r"\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xe1\xa0\x8e|\xef\xbb\xbf"
+_INVISIBLE = re.compile(f"(?:{_INVISIBLE_MARK}){{88,}}".encode())
 _INVISIBLE_MARKS = tuple(mark.encode() for mark in "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
 
 
@@ -56,6 +58,11 @@ _MORSE = _table(
 _MORSE_RUN = re.compile(r"(?:[.-]{1,5}[ /|,\t\n]{1,3}){11,}[.-]{1,5}")
 _MORSE_DOTS, _MORSE_DASHES = "·•∙‧", "−–—‐‑"
 _MORSE_MARKS = str.maketrans(_MORSE_DOTS + _MORSE_DASHES, "....-----")
+_MORSE_MARK = (
+    "(?:[.-]|"
+    + "|".join(re.escape(mark.encode().decode("latin-1")) for mark in _MORSE_DOTS + _MORSE_DASHES)
+    + ")"
+)
 _MORSE_BYTES = tuple(mark.encode() for mark in _MORSE_DOTS)
 _SPELLED = _table(
     "alfa alpha bravo charlie delta echo foxtrot golf hotel india juliett juliet kilo lima mike november "
@@ -66,6 +73,9 @@ _SPELLED = _table(
 _SPELLED_WORD = re.compile("|".join(sorted(_SPELLED, key=len, reverse=True)))
 _LEAST_MARKS = 24
 _LEAST_ITEMS = 11
+# What is taken out of a text by undoing markup; more than that does no harm.
+_SPLIT = r"(?:<[!/a-zA-Z][^<>]*>|\x1b\[[0-9;]*[A-Za-z]|\?=(?:\s|\\[nrt])+=\?[^?\s]*\?[bBqQ]\?)"
+_SPLIT_GAP = rf"(?:[^A-Za-z0-9]|\\[nrt]|{_SPLIT})*"
 
 
 def layouts(data: bytes, low: bytes, head: bytes) -> list[tuple[Form, bytes]]:
@@ -87,6 +97,28 @@ def layouts(data: bytes, low: bytes, head: bytes) -> list[tuple[Form, bytes]]:
     if not data.isascii():
         out += _by_unicode(data, head)
     return out
+
+
+def layout_patterns(head: bytes) -> list[str]:
+    """What a view holds, read as Latin-1, if a layout can show more tokens than it spells itself."""
+    blanks = {text for one in (b"\t", b"\n") for text in _in_blanks(head, one)}
+    ebcdic = [text.encode("cp037") for text in (head.decode(), head.decode().upper())]
+    return [
+        *(
+            f"{spread(head[:at])}{_SPLIT_GAP}{_SPLIT}{_SPLIT_GAP}{spread(head[at:], _SPLIT_GAP)}"
+            for at in range(1, len(head))
+        ),
+        r"\\N\{",
+        *(re.escape(text.decode()) for text in _in_css(head)),
+        f"(?:{_MORSE_MARK}+(?:[ /|,\\t\\n]|\\\\[nrt])+){{{_LEAST_ITEMS}}}{_MORSE_MARK}",
+        r"(?:\n|\\[nrt])10[^0-9A-Za-z\n]{1,4}[0-9A-Za-z]",
+        r"0010:?[ \t]{1,4}[0-9a-fA-F]{2}",
+        "begin [0-7]{3,4} ",
+        *("".join(r"(?:\n|\\[nrt])" if char == 10 else f"\\x{char:02x}" for char in text) for text in blanks),
+        *map(spread, _spelled(head)),
+        f"(?:{_INVISIBLE_MARK}){{{_LEAST_MARKS}}}",
+        *(re.escape(text.decode("latin-1")) for text in (bytes(byte + 42 for byte in head), *ebcdic)),
+    ]
 
 
 def _by_marks(data: bytes, rest: bytes, head: bytes) -> Iterator[tuple[Form, bytes]]:

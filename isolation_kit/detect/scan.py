@@ -11,18 +11,37 @@ from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
 from isolation_kit.detect.blobs import MIN_RUN, Profile, decodings_of, long_runs, packed_at, profile, unpack
 from isolation_kit.detect.ciphers import LONGEST, readings_of
-from isolation_kit.detect.decodings import BRANCHES, CHAIN, UNICODE_BRANCHES, near_escapes, strip_breaks
+from isolation_kit.detect.decodings import (
+    BRANCHES,
+    CHAIN,
+    UNICODE_BRANCHES,
+    many_equals,
+    near_escapes,
+    strip_breaks,
+)
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
 from isolation_kit.detect.layouts import CARRIERS, layouts
 from isolation_kit.detect.locate import Offsets, locate, locate_plain
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
-from isolation_kit.detect.surface import Counts, Surface, counts_in, hidden, is_token, plain_and, read, search
+from isolation_kit.detect.sieve import Sieve, is_token, promising, stretches
+from isolation_kit.detect.surface import (
+    Counts,
+    Surface,
+    candidates_of,
+    counts_in,
+    hidden,
+    places_of,
+    plain_and,
+    read,
+    search,
+)
 
 __all__ = ["Budget", "Form", "Hit", "Pool", "ScanResult", "Tier", "scan"]
 
 WINDOW = 256 * 1024
 OVERLAP = 4 * 1024
 ROUNDS = 3
+_REMEMBERED = 1 << 16  # parts; that a part was looked at already is a matter of speed alone
 _DEFAULT = Budget()
 _NOTHING = ScanResult()
 _VERBATIM, _CONFIRMED = Form.VERBATIM, Tier.CONFIRMED
@@ -70,6 +89,7 @@ class _Work:
         "done",
         "found",
         "long_runs",
+        "parts",
         "pool",
         "unscanned",
         "worn",
@@ -84,6 +104,7 @@ class _Work:
         self.decoded_left = budget.decoded
         self.blobs_left = budget.blobs
         self.done: set[bytes] = set()
+        self.parts: set[bytes] = set()
         self.worn: dict[str, int] = {}
 
     def plain(self, data: bytes) -> None:
@@ -100,39 +121,69 @@ class _Work:
     def view(self, data: bytes, path: tuple[str, ...], base: int, depth: int, long: int) -> None:
         """Look at one view in all ways; `long`: leave runs of that length to the caller (0: none)."""
         pool = self.pool
+        sieve = pool.sieve(len(data)) if pool.registry is None else None
+        heads = data.count(pool.head)
+        whole = self.whole(data, path, base) if heads else 0
+        many = many_equals(data)
+        if sieve is not None and heads == whole and not many and sieve.marks(data, 0)[0] < 0:
+            self.runs(data, data, sieve, path, base, depth, long)
+            self.packed(data, path, base, depth)
+            return
         text = strip_breaks(data)
         low = text.translate(LETTERS, NO_LETTERS)
-        heads = low.count(pool.head)
-        loose = heads > 0 and heads != self.whole(data, path, base)
+        loose = low.count(pool.head) != whole
         found = hidden(data, text, low, pool)
         if loose or found:
             self.surface(plain_and(found, low, pool), data, path, base, {})
         if pool.registry is not None:
             self.registered(data, low, path, base)
-        self.blobs(text, path, base, depth, most=long)
-        self.laid_out(text, low, path, base, depth)
-        if not data.isascii():
-            self.packed(data, path, base, depth)
-        sieve = pool.sieve(len(data))
-        if sieve is not None and sieve.escapes(data, 0)[0] < 0:
+        self.runs(data, text, None if loose else sieve, path, base, depth, long)
+        self.laid_out(text, low, path, base, depth, whole)
+        self.packed(data, path, base, depth)
+        if sieve is None or loose or many or sieve.escapes(data, 0)[0] >= 0:
+            near = near_escapes(data, pool.head, loose)
+            if near is not None:
+                seen = search(near, strip_breaks(near), pool)
+                self.unescape(near, path, base, depth, counts_in(seen))
+
+    def runs(
+        self,
+        data: bytes,
+        text: bytes,
+        sieve: Sieve | None,
+        path: tuple[str, ...],
+        base: int,
+        depth: int,
+        long: int,
+    ) -> None:
+        """Look into the long runs of a view; `text` is `data` with its escaped line breaks made real."""
+        if sieve is None:
+            self.blobs(text, path, base, depth, most=long)
             return
-        near = near_escapes(data, pool.head, loose)
-        if near is not None:
-            seen = search(near, strip_breaks(near), pool)
-            self.unescape(near, path, base, depth, counts_in(seen))
+        parts = [
+            item for item in stretches(data, self.pool.head, self.pool.tokens) if item[1] not in self.parts
+        ]
+        if parts:
+            if len(self.parts) > _REMEMBERED:
+                self.parts.clear()
+            self.parts.update([part for _, part in parts])
+            for start, part in promising(parts, sieve):
+                self.blobs(strip_breaks(part), path, base if path else base + start, depth, most=long)
 
     def whole(self, data: bytes, path: tuple[str, ...], base: int) -> int:
         """Report the tokens that a view spells exactly, and return how often it does."""
-        tokens, found, head = self.pool.tokens, self.found, self.pool.head
+        tokens, found = self.pool.tokens, self.found
         form = ">".join(path) if path else _VERBATIM
-        count, at = 0, data.find(head)
-        while at >= 0:
-            token = tokens.get(data[at : at + TOKEN_LENGTH])
+        head, count = self.pool.head, 0
+        candidates = candidates_of(head, data)
+        if tokens.keys().isdisjoint(candidates):
+            return 0
+        for at, candidate in zip(places_of(head, data), candidates, strict=True):
+            token = tokens.get(candidate)
             if token is not None:
                 count += 1
                 if (token, form) not in found:
                     found[token, form] = Hit(token, form, _CONFIRMED, base if path else base + at)
-            at = data.find(head, at + 1)
         return count
 
     def surface(
@@ -192,12 +243,20 @@ class _Work:
         counts = counts_in(self.surface(search(data, text, self.pool), data, path, base, counts), counts)
         if self.pool.registry is not None:
             self.registered(data, text.translate(LETTERS, NO_LETTERS), path, base)
-        self.blobs(text, path, base, depth)
+            sieve = None
+        else:
+            sieve = self.pool.sieve(len(data))
+        self.runs(data, text, sieve, path, base, depth, 0)
         return counts
 
-    def laid_out(self, text: bytes, low: bytes, path: tuple[str, ...], base: int, depth: int) -> None:
+    def laid_out(
+        self, text: bytes, low: bytes, path: tuple[str, ...], base: int, depth: int, exact: int = 0
+    ) -> None:
         """Look into the seldom layouts of a view."""
         head, anything = self.pool.head, self.pool.registry is not None
+        sieve = None if anything or low.count(head) != exact else self.pool.sieve(0)
+        if sieve is not None and sieve.layouts(text, 0)[0] < 0:
+            return
         for form, other in layouts(text, low, head):
             if not self.spend(len(other)):
                 self.unscanned += len(other)
@@ -227,10 +286,16 @@ class _Work:
         self, text: bytes, path: tuple[str, ...], base: int, depth: int, least: int = 0, most: int = 0
     ) -> None:
         """Decode the long runs of a view and look into what comes out."""
+        head, tokens = self.pool.head, self.pool.tokens
         for start, run in long_runs(text, least or MIN_RUN):
             if most and len(run) >= most // 4:  # line breaks may have taken their share of the overlap
                 self.long_runs = True
-            if (most and len(run) >= most) or run in self.done or is_token(run, self.pool):
+            if (
+                run in tokens
+                or (most and len(run) >= most)
+                or run in self.done
+                or is_token(run, head, tokens)
+            ):
                 continue
             self.done.add(run)
             known = profile(run)

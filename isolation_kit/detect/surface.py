@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
-from isolation_kit.detect.blobs import MIN_RUN, runs_in
+from isolation_kit.detect.blobs import runs_in
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import CODE_BYTES, CODE_RUN, LETTERS, NO_LETTERS, Needle
 
-__all__ = ["Counts", "Sighting", "Surface", "counts_in", "hidden", "is_token", "plain_and", "read", "search"]
+__all__ = [
+    "Counts",
+    "Sighting",
+    "Surface",
+    "candidates_of",
+    "counts_in",
+    "hidden",
+    "places_of",
+    "plain_and",
+    "read",
+    "search",
+]
 
 
 Counts = Mapping[str | Match, int]
@@ -34,6 +46,7 @@ class Surface(NamedTuple):
     others: list[Sighting]
 
 
+_MANY = 256  # from here on a pattern finds them faster than one search after the other
 _CODE = b"c" * CODE_RUN
 _CODE_MARKS = bytes(99 if byte in CODE_BYTES else 32 for byte in range(256))
 
@@ -81,22 +94,35 @@ def plain_and(found: list[Sighting], low: bytes, pool: Pool) -> Surface:
     """What a folded view spells plainly, and what else was `found` in it."""
     plain: dict[str, list[int]] = {}
     others: list[Sighting] = []
-    tokens = pool.tokens
-    strangers: set[bytes] = set()
-    at = low.find(pool.head)
-    while at >= 0:
-        candidate = low[at : at + TOKEN_LENGTH]
-        token = tokens.get(candidate)
-        if token is not None:
-            plain.setdefault(token, []).append(at)
-        elif candidate not in strangers:
-            match = pool.match(candidate)
-            if match is None:
-                strangers.add(candidate)
-            else:
-                others.append(Sighting(match, Form.VERBATIM, at, match.length, False))
-        at = low.find(pool.head, at + 1)
+    candidates = candidates_of(pool.head, low)
+    matches = {one: match for one in set(candidates) if (match := pool.match(one)) is not None}
+    if not matches:
+        return Surface(plain, others + found)
+    for at, candidate in zip(places_of(pool.head, low), candidates, strict=True):
+        match = matches.get(candidate)
+        if match is None:
+            continue
+        if match.length == TOKEN_LENGTH:
+            plain.setdefault(match.token, []).append(at)
+        else:
+            others.append(Sighting(match, Form.VERBATIM, at, match.length, False))
     return Surface(plain, others + found)
+
+
+def candidates_of(head: bytes, view: bytes) -> list[bytes]:
+    """What may be a token at every place of the prefix."""
+    if view.count(head) > _MANY:
+        return re.findall(b"(?s)(?=(%b.{0,%d}))" % (head, TOKEN_LENGTH - len(head)), view)
+    return [view[at : at + TOKEN_LENGTH] for at in places_of(head, view)]
+
+
+def places_of(head: bytes, view: bytes) -> list[int]:
+    """Every place of the prefix."""
+    out, at = [], view.find(head)
+    while at >= 0:
+        out.append(at)
+        at = view.find(head, at + 1)
+    return out
 
 
 def read(
@@ -112,13 +138,6 @@ def read(
             out.append(Sighting(match, form, at, len(literal), raw))
         at = view.find(literal, at + 1)
     return out
-
-
-def is_token(run: bytes, pool: Pool) -> bool:
-    """Whether a long run is a whole token, with too little around it to encode anything."""
-    at = run.find(pool.head)
-    little = 0 <= at < MIN_RUN > len(run) - at - TOKEN_LENGTH
-    return little and run[at : at + TOKEN_LENGTH] in pool.tokens
 
 
 def counts_in(seen: Surface, carried: Counts | None = None) -> Counts:
