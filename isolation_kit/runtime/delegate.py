@@ -21,7 +21,7 @@ from isolation_kit.runtime.child import ChildSpec, tier
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.parts import ParentScope
-from isolation_kit.runtime.result import Reason, Status, SubAgentResult
+from isolation_kit.runtime.result import SUMMARY_LIMIT, Reason, Status, SubAgentResult, missing, oversize
 from isolation_kit.runtime.window import fitted_brief
 from isolation_kit.runtime.wiring import Runtime
 
@@ -77,6 +77,11 @@ def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> Sub
         result, dropped = runtime.parts.read_result(up, spec.result_fields, runtime.digest)
         if result.task_id != task_id:
             raise BridgeError("the result names another task; a child answers the task that it was handed")
+        if missing(result, spec.outputs):
+            raise BridgeError("a success without its required outputs; answer needs_review, or what is asked")
+        limit = max(runtime.limits.tool_output, SUMMARY_LIMIT)
+        if len(up) > limit and oversize(result.key_outputs, limit):
+            raise BridgeError("the key outputs are longer than tool_output allows; shelve them, or say less")
     except (StrictJSONError, BridgeError) as error:
         line = runtime.parts.error_line(spec.name, "result_refused", error, "")
         write(runtime.hooks, spec.name, logging.ERROR, line)

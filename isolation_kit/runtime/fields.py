@@ -19,13 +19,14 @@ from isolation_kit.runtime.rules import Rule, compiled
 from isolation_kit.runtime.text import Digest, canonical
 from isolation_kit.strictjson import loads
 
-__all__ = ["AllowList", "Dropped", "Kept", "plain_key"]
+__all__ = ["REPORTS", "AllowList", "Dropped", "Kept", "plain_key"]
 
+REPORTS = 256  # reports of one value; one more counts the rest
 _PATH_LIMIT = 200
-_ENCODED_DEPTH = 3
+_ENCODED_DEPTH = 8
 # A quote, a bracket, or the sign that begins an encoding of its own, as percent, entity or escape.
 _ENCODED_BRACKET = re.compile(
-    r"%(?:22|25|5b|7b)|&(?:quot|amp|lcub|lbrace|lsqb|lbrack|#)|\\u00", re.IGNORECASE
+    r"%(?:22|25|5b|7b)|&(?:quot|amp|lcub|lbrace|lsqb|lbrack|#)|\\u00|\\x[257]", re.IGNORECASE
 )
 _KINDS: Mapping[type, str] = {
     type(None): "null",
@@ -35,7 +36,9 @@ _KINDS: Mapping[type, str] = {
     str: "string",
     list: "array",
 }
-_EMBEDDED = re.compile(r'[{\[]\s*\\*["{\[]')
+# An object or a list of some content, a comment or a Python key in front of it.
+_EMBEDDED = re.compile(r"""[{\[]\s*(?:/\*[^*]*\*/\s*|//[^\n]*\n\s*)?\\*["{\[]|\{\s*\\*'[^'\n]{0,200}'\s*:""")
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class Dropped:
 
     `length` counts characters of canonical JSON, or bytes of an unknown protobuf field, whose path ends in
     its number (`#15`). List positions are written `[]`, so that equal fields count together. `skew` marks a
-    field that a newer version declares: no pollution, and dropped all the same.
+    field that a newer version declares: no pollution, and dropped all the same. Of one value `REPORTS` fields
+    are told one by one; a last report of the kind `rest` says in `length` how many more there were.
     """
 
     path: str
@@ -103,7 +107,10 @@ class AllowList:
             embedded: True drops declared strings that carry JSON, which would be a way round the allow-list.
         """
         dropped: list[Dropped] = []
-        left = _Walk(dropped, digest, embedded).keep(value, self._shape, "")
+        walk = _Walk(dropped, digest, embedded)
+        left = walk.keep(value, self._shape, "")
+        if walk.more:
+            dropped.append(Dropped("", "rest", walk.more, ""))
         return Kept(None, tuple(dropped), ok=False) if left is _GONE else Kept(left, tuple(dropped))
 
     def problem(self, kept: Any) -> str:
@@ -112,11 +119,11 @@ class AllowList:
 
 
 def plain_key(key: str) -> str:
-    """`key` with percent-encoding, HTML entities and `\\u` escapes undone: how it is judged and reported."""
+    """`key` without percent-encoding, HTML entities, `\\u` and `\\x` escapes: so it is judged and told."""
     for _ in range(_ENCODED_DEPTH):
         plain = html.unescape(unquote(key)) if "%" in key or "&" in key else key
-        if "\\u" in plain:
-            plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), plain)
+        if "\\u" in plain or "\\x" in plain:
+            plain = _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), plain)
         if plain == key:
             break
         key = plain
@@ -133,6 +140,7 @@ class _Walk:
         self._dropped = dropped
         self._digest = digest
         self._embedded = embedded
+        self.more = 0
 
     def keep(self, value: Any, shape: _Shape, path: str) -> Any:
         kind = _KINDS.get(type(value), "object")
@@ -153,8 +161,11 @@ class _Walk:
             # A declared name in an encoded spelling is dropped as well: two spellings of one field are two
             # values for one field.
             if declared is None:
-                name = plain_key(key)
-                self._drop(item, f"{path}.{name}" if path else name, _kind(item))
+                if len(self._dropped) < REPORTS:
+                    name = plain_key(key)
+                    self._drop(item, f"{path}.{name}" if path else name, _kind(item))
+                else:
+                    self.more += 1
                 continue
             left = self.keep(item, declared, f"{path}.{key}" if path else key)
             if left is not _GONE:
@@ -170,6 +181,9 @@ class _Walk:
         return [item for item in left if item is not _GONE]
 
     def _drop(self, value: Any, path: str, kind: str) -> Any:
+        if len(self._dropped) >= REPORTS:
+            self.more += 1
+            return _GONE
         text = canonical(value)
         self._dropped.append(
             Dropped(path[:_PATH_LIMIT], kind, len(text), self._digest(text.encode("utf-8", "surrogatepass")))

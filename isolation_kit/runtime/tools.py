@@ -14,6 +14,7 @@ from isolation_kit.runtime.contract import Contract, inner_timeout_ms
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import ToolCall, ToolSpec
+from isolation_kit.runtime.result import read_limit
 from isolation_kit.runtime.text import Digest, canonical, cut, encodable
 from isolation_kit.strictjson import loads
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["ToolText", "call_tool", "filter_tool_result", "refusal"]
 
 _SHORTEST = 16
-_RAW_TIMES, _RAW_LEAST = 16, 100_000  # characters that are read at all: so many times the limit, or so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def filter_tool_result(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> 
     A reply that strict JSON refuses (duplicate keys, comments, a tail) gives a reason, none of its text. So
     does one of more than 16 times the limit and 100,000 characters, before any work is done on it.
     """
-    if len(raw) > max(_RAW_TIMES * limit, _RAW_LEAST):
+    if len(raw) > read_limit(limit):
         return refusal("too_large")
     if tool.fields is None:
         return _text_part(raw, tool, limit)

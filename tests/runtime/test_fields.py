@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolation_kit.runtime.fields import AllowList, plain_key
+from isolation_kit.runtime.fields import REPORTS, AllowList, plain_key
 from isolation_kit.runtime.text import canonical, keyed_digest
 
 DIGEST = keyed_digest(b"k")
@@ -102,8 +102,28 @@ def test_drops_are_reported_under_their_plain_name(value: Any, path: str) -> Non
         "%257B%2522trace_id%2522%253A1%257D",
         "\\u007b\\u0022trace_id\\u0022: 1}",
         "[1, 2]",
+        "{'trace_id': 1}",
+        '{/* no */ "trace_id": 1}',
+        '{// no\n"trace_id": 1}',
+        "\\x7b\\x22trace_id\\x22: 1}",
+        "%2525257B%25252522trace_id%25252522%2525253A1%2525257D",
     ],
-    ids=["object", "inside", "quoted", "list", "percent", "entity", "twice", "escapes", "numbers"],
+    ids=[
+        "object",
+        "inside",
+        "quoted",
+        "list",
+        "percent",
+        "entity",
+        "twice",
+        "escapes",
+        "numbers",
+        "python",
+        "comment",
+        "line comment",
+        "bytes",
+        "four times",
+    ],
 )
 def test_json_inside_a_declared_string_is_no_way_round(text: str) -> None:
     """A declared string that carries JSON is dropped where asked for, and kept where it is free text."""
@@ -111,7 +131,9 @@ def test_json_inside_a_declared_string_is_no_way_round(text: str) -> None:
     assert ALLOW.keep({"note": text}, DIGEST).value == {"note": text}
 
 
-@pytest.mark.parametrize("text", ["[红色] 苹果", "a {b} c", "50% & more", "see [1]", ""])
+@pytest.mark.parametrize(
+    "text", ["[红色] 苹果", "a {b} c", "50% & more", "see [1]", "it's {x} 's: 1", "d['k']", ""]
+)
 def test_ordinary_brackets_are_no_json(text: str) -> None:
     """The clean twin: prose with brackets stays."""
     assert ALLOW.keep({"note": text}, DIGEST, embedded=True).value == {"note": text}
@@ -143,3 +165,12 @@ def test_required_and_integer_rules_hold() -> None:
 def test_plain_key_takes_any_text(key: str) -> None:
     """No key, however odd, breaks the comparison."""
     assert isinstance(plain_key(key), str)
+
+
+@pytest.mark.parametrize("extra", [0, 1, 5000])
+def test_reports_of_one_value_are_bounded(extra: int) -> None:
+    """A sender of a million names writes no million reports; the last one says how many there were."""
+    kept = ALLOW.keep({"amount": 1} | {f"x{number}": 0 for number in range(REPORTS + extra)}, DIGEST)
+    assert kept.value == {"amount": 1}
+    assert len(kept.dropped) == REPORTS + bool(extra)
+    assert [item.length for item in kept.dropped if item.kind == "rest"] == [extra] * bool(extra)

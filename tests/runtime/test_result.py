@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -26,6 +27,7 @@ from isolation_kit.runtime import (
     keyed_digest,
 )
 from isolation_kit.runtime.result import ANSWER, Reason, envelope, result_of, summarise
+from isolation_kit.runtime.text import encodable
 
 Use = Callable[..., ModelReply]
 DIGEST = keyed_digest(b"k")
@@ -158,3 +160,94 @@ def test_an_object_that_is_too_large_stays_below_where_nothing_is_shelved() -> N
         ("too_large",),
         {},
     )
+
+
+TYPED = AllowList({"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}})
+SAID = {"answer": "x", "amount": 5, "debug": "SECRET"}
+WHOLE = json.dumps(SAID)
+BROKEN = (
+    f"{WHOLE}{WHOLE}",
+    f"{WHOLE} and so on",
+    f"{WHOLE[:-1]},}}",
+    f'{{"a": NaN, {WHOLE[1:]}',
+    f'{{"answer": "y", {WHOLE[1:]}',
+    WHOLE.replace('"', "'"),
+    f"[{WHOLE}]",
+    f"Here it is: {WHOLE}",
+    f"```json\n{WHOLE[:-1]}\n```",
+)
+
+
+@pytest.mark.parametrize("outputs", [TYPED, AllowList(ANSWER)], ids=["typed", "answer"])
+@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```", "~~~\n{}\n~~~\n", "\ufeff{}", " \n{}"])
+def test_json_is_filtered_whatever_stands_around_it(outputs: AllowList, around: str) -> None:
+    """A fence or a byte order mark makes no prose of it: the declared part goes up, the rest is reported."""
+    result, dropped = result_of("t_1", around.replace("{}", WHOLE), outputs, 900, DIGEST)
+    assert result.status is Status.SUCCEEDED
+    assert result.key_outputs == {name: SAID[name] for name in outputs.names}
+    assert "debug" in [item.path for item in dropped]
+    assert "SECRET" not in repr(result)
+
+
+@pytest.mark.parametrize("outputs", [TYPED, AllowList(ANSWER)], ids=["typed", "answer"])
+@pytest.mark.parametrize("text", BROKEN)
+def test_broken_json_is_no_prose(outputs: AllowList, text: str) -> None:
+    """What ought to be JSON, or carries some, is refused with a code and not a word of it."""
+    result, _ = result_of("t_1", text, outputs, 900, DIGEST)
+    assert (result.status is Status.SUCCEEDED, result.errors) == (False, ("output_refused",))
+    assert (result.summary, result.key_outputs) == ("", {})
+
+
+@given(st.text(max_size=60))
+def test_prose_goes_up_only_where_a_text_is_declared(text: str) -> None:
+    """Of a child with typed outputs no word of its own arrives, nor does a summary."""
+    result, _ = result_of("t_1", f"it said {text}", TYPED, 900, DIGEST)
+    assert (result.summary, result.key_outputs) == ("", {})
+    assert result.errors == (("output_refused",) if encodable(text) else ("not_utf8",))
+
+
+@given(st.text("abc é張。.[]{}:1", max_size=60))
+def test_plain_prose_is_an_answer(text: str) -> None:
+    """The clean twin: with the default outputs, words arrive as they were said."""
+    said = f"it said {text}"
+    if re.search(r"[{\[]\s*[{\[]", said) is None:
+        assert result_of("t_1", said, AllowList(ANSWER), 900, DIGEST)[0].key_outputs == {"answer": said}
+
+
+@pytest.mark.parametrize(
+    ("spec_outputs", "changes", "errors"),
+    [
+        (ANSWER, {"key_outputs": {"answer": "x" * 201}}, ("result_refused",)),
+        (ANSWER, {"key_outputs": {"answer": "x" * 200}}, ()),
+        (TYPED.schema, {"key_outputs": {}}, ("result_refused",)),
+        (TYPED.schema, {"key_outputs": {"amount": 1}}, ()),
+        (TYPED.schema, {"key_outputs": {}, "status": "timeout", "errors": ["timeout"]}, ("timeout",)),
+        (ANSWER, {"errors": ["timeout"] * 100}, ("result_refused",)),
+        (ANSWER, {"artifacts": ["artifact_0123456789abcdef"] * 100}, ("result_refused",)),
+    ],
+    ids=["too long", "fits", "required missing", "required there", "failed", "errors", "references"],
+)
+def test_the_parent_bounds_what_comes_up(
+    rig: Any, worker: ChildSpec, spec_outputs: Any, changes: dict[str, Any], errors: tuple[str, ...]
+) -> None:
+    """Whoever packed the result: a success holds what is required, and no list or text is without end."""
+    parts = replace(CLEAN, pack_result=lambda result, memory: {**wire(**changes), "task_id": result.task_id})
+    made = rig({"worker": [ModelReply("42")]}, parts=parts, limits=RunLimits(tool_output=200))
+    assert run(made, replace(worker, outputs=spec_outputs)).errors == errors
+
+
+def test_a_summary_of_what_no_text_was_declared_for_is_dropped(rig: Any, worker: ChildSpec) -> None:
+    """It would be a free text beside typed outputs; the report names it."""
+    packed = {"status": "succeeded", "key_outputs": {"amount": 1}, "summary": "SECRET"}
+    parts = replace(CLEAN, pack_result=lambda result, memory: {**packed, "task_id": result.task_id})
+    made = rig({"worker": [ModelReply("42")]}, parts=parts)
+    result = run(made, replace(worker, outputs=TYPED.schema))
+    assert (result.key_outputs, result.summary) == ({"amount": 1}, "")
+    assert "'summary'" in repr(made.watcher.named("pollution"))
+
+
+def test_an_object_beyond_all_limits_is_not_parsed() -> None:
+    """Parsing it would hold up every agent of the process for seconds."""
+    text = "{" + ",".join(f'"k{number}":0' for number in range(20_000)) + "}"
+    result, dropped = result_of("t_1", text, OUTPUTS, 100, DIGEST)
+    assert (result.errors, dropped) == (("too_large",), ())
