@@ -16,7 +16,7 @@ from pathlib import Path
 
 from isolation_kit.errors import IsolationKitError
 from isolation_kit.runtime.result import REFERENCE, Shelve
-from isolation_kit.runtime.text import Digest, canonical
+from isolation_kit.runtime.text import Digest, canonical, encodable
 
 __all__ = ["ArtifactError", "Artifacts"]
 
@@ -45,8 +45,10 @@ class Artifacts:
         """Store `text` and return its reference.
 
         Raises:
-            ArtifactError: if it is over the limit, or the disk does not take it.
+            ArtifactError: if it is no UTF-8, over the limit, or the disk does not take it.
         """
+        if not encodable(text):
+            raise ArtifactError("an artifact holds a lone surrogate, so it is no UTF-8 text; repair it")
         data = text.encode()
         if len(data) > self.limit:
             raise ArtifactError(
@@ -72,6 +74,11 @@ class Artifacts:
                 return ""
 
         return shelve
+
+    def holds(self, user: str, session: str, reference: str) -> bool:
+        """True if `reference` is one that a shelf of this session gave."""
+        known = _REFERENCE.fullmatch(reference) is not None
+        return known and (self._folder(user, session) / reference).is_file()
 
     def read(self, user: str, session: str, reference: str) -> str:
         """What `reference` of this session stands for: for the parent's code, never for a child's context.

@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import request_schema
 from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.chain import ROOT, Chain
 from isolation_kit.runtime.contract import Contract, inner_timeout_ms
 from isolation_kit.runtime.fields import AllowList
+from isolation_kit.runtime.foreign import contained, said_by
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.loops import LoopLimits, LoopWatch
-from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from isolation_kit.runtime.messages import Message, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.result import ANSWER, Reason, Shelve, Status, SubAgentResult, envelope, result_of
 from isolation_kit.runtime.tools import call_tool, refusal
 from isolation_kit.runtime.window import Room
@@ -104,6 +104,7 @@ async def run_child(
     contract = child.spec.contract
     room = Room(contract.context_window_size, tools, runtime.count)
     room.take(*context)
+    task = asyncio.current_task()
     ends = asyncio.get_running_loop().time() + inner_timeout_ms(runtime.limits.timeout_of(contract)) / 1000
     for _ in range(runtime.limits.rounds):
         if room.left < 0:
@@ -115,20 +116,21 @@ async def run_child(
             write(runtime.hooks, child.spec.name, logging.INFO, line)
         try:
             reply = await model.reply(request)
-            said = Message("assistant", reply.text, reply.calls)
-            room.take(said)  # what cannot be counted is no text, or no JSON: no reply of a model
-        except KitError:
-            raise
-        except Exception as error:  # a model client is foreign code: its text must not go up
+            said = said_by(reply)
+            room.take(said)
+        except BaseException as error:  # a model client is foreign code: its text must not go up
+            if not contained(error, task):
+                raise
             runtime.hooks.model_replied(child.spec.name, None)
-            line = runtime.parts.error_line(child.spec.name, "model_failed", error, "")
+            told = error if isinstance(error, Exception) else None
+            line = runtime.parts.error_line(child.spec.name, "model_failed", told, "")
             write(runtime.hooks, child.spec.name, logging.ERROR, line, contract.log_threshold)
             return SubAgentResult(brief.task_id, Status.FAILED, errors=(Reason.MODEL_FAILED,))
         runtime.hooks.model_replied(child.spec.name, reply)
         child.memory.append(said)
-        if not reply.calls:
-            return _finished(runtime, child, brief, reply)
-        for call in reply.calls:
+        if not said.calls:
+            return _finished(runtime, child, brief, said.content)
+        for call in said.calls:
             text = await _answered(runtime, child, brief, tools, call, watch, ends)
             if not room.holds(text):
                 text = refusal("window_full").text
@@ -163,10 +165,10 @@ def _alarm(runtime: Runtime, child: Child, brief: TaskBrief, reason: str) -> Non
     runtime.hooks.alarm(child.spec.name, reason, child.chain.trace_id or brief.task_id)
 
 
-def _finished(runtime: Runtime, child: Child, brief: TaskBrief, reply: ModelReply) -> SubAgentResult:
+def _finished(runtime: Runtime, child: Child, brief: TaskBrief, final: str) -> SubAgentResult:
     result, dropped = result_of(
         brief.task_id,
-        reply.text,
+        final,
         child.spec.output_fields,
         runtime.limits.tool_output,
         runtime.digest,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from isolation_kit.errors import StrictJSONError
 from isolation_kit.runtime.bridge import (
@@ -22,6 +23,7 @@ from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.parts import ParentScope
 from isolation_kit.runtime.result import SUMMARY_LIMIT, Reason, Status, SubAgentResult, missing, oversize
+from isolation_kit.runtime.text import canonical
 from isolation_kit.runtime.window import fitted_brief
 from isolation_kit.runtime.wiring import Runtime
 
@@ -68,13 +70,18 @@ async def _handed_over(
     _report(runtime, spec.name, brief.task_id, dropped)
     up = await runtime.launch(runtime, scope, spec, request)
     runtime.hooks.context_crossed(spec.name, "up", up)
-    return _accepted(runtime, spec, brief.task_id, up)
+    return _accepted(runtime, scope, spec, brief.task_id, up)
 
 
-def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> SubAgentResult:
+def _accepted(
+    runtime: Runtime, scope: ParentScope, spec: ChildSpec, task_id: str, up: bytes
+) -> SubAgentResult:
     """The parent's side: only the declared part of what came up."""
     try:
         result, dropped = runtime.parts.read_result(up, spec.result_fields, runtime.digest)
+        if result.artifacts:
+            result, forged = _given(runtime, scope, result)
+            dropped = (*dropped, *forged)
         if result.task_id != task_id:
             raise BridgeError("the result names another task; a child answers the task that it was handed")
         if missing(result, spec.outputs):
@@ -89,6 +96,21 @@ def _accepted(runtime: Runtime, spec: ChildSpec, task_id: str, up: bytes) -> Sub
     _report(runtime, spec.name, task_id, dropped)
     runtime.hooks.result_up(spec.name, result)
     return result
+
+
+def _given(
+    runtime: Runtime, scope: ParentScope, result: SubAgentResult
+) -> tuple[SubAgentResult, tuple[Dropped, ...]]:
+    """`result` with the references that this session's shelf gave: others could be words."""
+    shelf = None if scope.chain.links else runtime.artifacts
+    given, forged = [], []
+    for reference in result.artifacts:
+        if shelf is not None and shelf.holds(scope.user, scope.session, reference):
+            given.append(reference)
+        else:
+            digest = runtime.digest(canonical(reference).encode())
+            forged.append(Dropped("artifacts[]", "string", len(canonical(reference)), digest))
+    return replace(result, artifacts=tuple(given)), tuple(forged)
 
 
 def _report(runtime: Runtime, agent: str, task_id: str, dropped: tuple[Dropped, ...]) -> None:

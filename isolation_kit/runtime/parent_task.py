@@ -6,19 +6,20 @@ nothing else of a child ever enters it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from isolation_kit.errors import KitError
 from isolation_kit.runtime.attempts import attempted
 from isolation_kit.runtime.child import ChildSpec
 from isolation_kit.runtime.context import task_inputs
+from isolation_kit.runtime.foreign import contained, said_by
 from isolation_kit.runtime.hooks import Decision
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.machine import Machine, State
-from isolation_kit.runtime.messages import Message, Model, ModelReply, ModelRequest, ToolCall, ToolSpec
+from isolation_kit.runtime.messages import Message, Model, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.parts import ParentScope
 from isolation_kit.runtime.planning import Subtask, done_line
 from isolation_kit.runtime.text import canonical
@@ -73,10 +74,10 @@ async def _rounds(runtime: Runtime, parent: TaskParent, scope: ParentScope, mach
         reply = await _reply(runtime, parent, model, request)
         if reply is None:
             return _given_up(scope, machine, MODEL_FAILED_REPLY)
-        scope.history.append(Message("assistant", reply.text, reply.calls))
+        scope.history.append(reply)
         if not reply.calls:
             machine.to(State.AGGREGATING, State.DONE)
-            return reply.text
+            return reply.content
         await _carry_out(runtime, parent, scope, reply.calls)
     return _given_up(scope, machine, ROUND_LIMIT_REPLY)
 
@@ -87,21 +88,22 @@ def _given_up(scope: ParentScope, machine: Machine, text: str) -> str:
     return text
 
 
-async def _reply(
-    runtime: Runtime, parent: TaskParent, model: Model, request: ModelRequest
-) -> ModelReply | None:
+async def _reply(runtime: Runtime, parent: TaskParent, model: Model, request: ModelRequest) -> Message | None:
     """What the parent's model says, or None if it failed: its client's words are not for the user."""
+    task = asyncio.current_task()
     try:
         reply = await model.reply(request)
-    except KitError:
-        raise
-    except Exception as error:
+        said = said_by(reply)
+    except BaseException as error:
+        if not contained(error, task):
+            raise
         runtime.hooks.model_replied(parent.name, None)
-        line = runtime.parts.error_line(parent.name, "model_failed", error, "")
+        known = error if isinstance(error, Exception) else None
+        line = runtime.parts.error_line(parent.name, "model_failed", known, "")
         write(runtime.hooks, parent.name, logging.ERROR, line)
         return None
     runtime.hooks.model_replied(parent.name, reply)
-    return reply
+    return said
 
 
 async def _carry_out(

@@ -7,7 +7,8 @@ short, an artifact is a reference; what is none of these is refused at the paren
 
 A model says JSON in many ways that are no JSON: fenced, behind a byte order mark, with a comma too many. Such
 a text is read strictly or refused, and never taken for prose: prose would carry every undeclared field up.
-What a child hides in another alphabet (base64, say) no reader can tell from words.
+Where a text is declared, a text goes up: of what its sentences quote, or hide in another alphabet (base64,
+say), no reader can say whether it is the answer. Declare typed outputs where that matters.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ _END = re.compile(r"[。！？]+[\s\"'”’」]*|[.!?]+[\"'”’」]*(?:\s+|\Z
 
 # What a model puts around a JSON object: a fence, a byte order mark.
 _FENCED = re.compile(r"(```|~~~)[^\n{\[]*\n?(.*?)\1\s*", re.DOTALL)
+_FENCED_JSON = re.compile(r"(?:```|~~~)[^\n{\[`~]{0,20}\n?\s{0,9}[{\[]\s{0,9}[\"{\[]")
 _AROUND = " \t\r\n\ufeff"
 
 ANSWER: Mapping[str, Any] = {"type": "object", "properties": {"answer": {"type": "string"}}}
@@ -170,10 +172,10 @@ def result_of(
     """The result that a child's final text stands for.
 
     A JSON object is taken as key outputs, of which the declared ones stay. Any other text is the output
-    `answer`, where that is declared as text; one that holds JSON, or ought to be some, is refused as a tool's
-    reply would be. What is longer than `limit` characters goes to `shelve`, and its reference and summary go
-    up; without a shelf a text is cut, with a mark, and an object, which nobody could cut rightly, stays
-    below.
+    `answer`, where that is declared as text; one that ought to be JSON, or fences some, is refused as a
+    tool's reply would be. What is longer than `limit` characters goes to `shelve`, and its reference and
+    summary go up; without a shelf a text is cut, with a mark, and an object, which nobody could cut rightly,
+    stays below.
     """
     if not encodable(final):
         return SubAgentResult(task_id, Status.FAILED, errors=(Reason.NOT_UTF8,)), ()
@@ -221,10 +223,10 @@ def _refused(task_id: str) -> SubAgentResult:
 def _of_text(
     task_id: str, text: str, inner: str, outputs: AllowList, limit: int, digest: Digest, shelve: Shelve | None
 ) -> tuple[SubAgentResult, tuple[Dropped, ...]]:
-    """Prose, if it is some: the allow-list drops it where no text is declared, and where it carries JSON."""
-    if _is_json(inner, limit):
+    """Prose, if it is some; the allow-list drops it where no text is declared."""
+    if _FENCED_JSON.search(inner) or _is_json(inner, limit):
         return _refused(task_id), ()
-    kept = outputs.keep({"answer": text}, digest, embedded=True)
+    kept = outputs.keep({"answer": text}, digest)
     if not kept.value:
         return _refused(task_id), kept.dropped
     summary = summarise(text)

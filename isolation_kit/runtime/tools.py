@@ -8,10 +8,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from isolation_kit.errors import KitError, StrictJSONError
+from isolation_kit.errors import StrictJSONError
 from isolation_kit.runtime.brief import is_identifier_field
 from isolation_kit.runtime.contract import Contract, inner_timeout_ms
 from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.foreign import contained
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import ToolCall, ToolSpec
 from isolation_kit.runtime.result import read_limit
@@ -155,18 +156,13 @@ async def _raw_reply(
     holds up every agent of this process: only a child in a process of its own can be stopped then.
     """
     clock = asyncio.timeout_at(ends)
+    task = asyncio.current_task()
     try:
         async with clock:
             raw: object = await runtime.tool(tool.name, agent)(query)
-    except KitError:
-        raise
-    except Exception as error:  # a tool is foreign code: its model gets a reason, its text goes nowhere
-        return "", "tool_timeout" if clock.expired() else "tool_failed", error
-    except SystemExit:  # it ends its own program, not this one
-        return "", "tool_failed", None
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+    except BaseException as error:  # a tool is foreign code: its model gets a reason, its text goes nowhere
+        if not contained(error, task):
             raise
-        return "", "tool_failed", None  # the tool cancelled something of its own; nobody cancelled the child
+        reason = "tool_timeout" if clock.expired() else "tool_failed"
+        return "", reason, error if isinstance(error, Exception) else None
     return (raw, "", None) if isinstance(raw, str) else ("", "not_text", None)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isolation_kit.runtime import (
+    CLEAN,
     ChildSpec,
     ModelReply,
     ParentScope,
@@ -139,3 +140,24 @@ def test_nothing_is_shelved_below_a_layer(
     result = run(made, artifacts, replace(worker, name="a", children=(ByTask(worker),)))
     assert result.artifacts == ()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_references_that_this_sessions_shelf_gave_come_up(
+    rig: Any, worker: ChildSpec, artifacts: Artifacts
+) -> None:
+    """Sixteen free hex digits are eight bytes of a child's own words: they are dropped and reported."""
+    given = artifacts.put("u", "s", "a")
+    forged = ["artifact_7365637265743031", artifacts.put("u", "other", "b")]
+    packed = {"status": "succeeded", "artifacts": [given, *forged]}
+    parts = replace(CLEAN, pack_result=lambda result, memory: {**packed, "task_id": result.task_id})
+    made = rig({"worker": [ModelReply("42")]}, parts=parts)
+    assert run(made, artifacts, worker).artifacts == (given,)
+    assert len(made.watcher.named("pollution")) == 2
+    assert run(made, None, worker).artifacts == ()
+
+
+def test_a_lone_surrogate_is_not_stored(artifacts: Artifacts) -> None:
+    """The kit's own error, and no reference."""
+    with pytest.raises(ArtifactError, match="surrogate"):
+        artifacts.put("u", "s", "a\ud800")
+    assert artifacts.shelf("u", "s")("a\ud800") == ""

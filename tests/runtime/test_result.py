@@ -173,8 +173,8 @@ BROKEN = (
     f'{{"answer": "y", {WHOLE[1:]}',
     WHOLE.replace('"', "'"),
     f"[{WHOLE}]",
-    f"Here it is: {WHOLE}",
     f"```json\n{WHOLE[:-1]}\n```",
+    f"Here it is:\n```json\n{WHOLE}\n```\nDone.",
 )
 
 
@@ -206,12 +206,11 @@ def test_prose_goes_up_only_where_a_text_is_declared(text: str) -> None:
     assert result.errors == (("output_refused",) if encodable(text) else ("not_utf8",))
 
 
-@given(st.text("abc é張。.[]{}:1", max_size=60))
+@given(st.text('abc é張。.[]{}:"1', max_size=60))
 def test_plain_prose_is_an_answer(text: str) -> None:
     """The clean twin: with the default outputs, words arrive as they were said."""
     said = f"it said {text}"
-    if re.search(r"[{\[]\s*[{\[]", said) is None:
-        assert result_of("t_1", said, AllowList(ANSWER), 900, DIGEST)[0].key_outputs == {"answer": said}
+    assert result_of("t_1", said, AllowList(ANSWER), 900, DIGEST)[0].key_outputs == {"answer": said}
 
 
 @pytest.mark.parametrize(
