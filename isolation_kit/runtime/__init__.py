@@ -1,16 +1,22 @@
 """The reference parent/child runtime: the model of how context isolation is done.
 
-Read it in the order in which a task travels:
+Begin with three files, which are the map of all others: `messages`, what models and tools exchange; `parts`,
+every place where isolation is made or lost; `delegate`, one delegation from brief to result. Then follow a
+task:
 
-- a parent hands it over: `parent_task` or `parent_rules` (with `machine`, `retry`, `failures`, `planning`);
-- it becomes a brief under a contract: `contract`, `brief`, `tokens`, `window`; `chain` stops circles;
-- it crosses and is born: `bridge`, `launch` (or the package `process`), `context`, the single door;
-- a child works: `child`, `loops`, `tools` and `fields`; a layer between parent and leaf: `nested`;
-- only its result comes up: `result`, `artifacts`; `delegate` joins all of it.
+- a parent hands it over: `parent_task` or `parent_rules` (with `routing`, `machine`, `attempts`, `retry`,
+  `failures`, `planning`);
+- it becomes a brief under a contract: `contract`, `brief`, `text`, `tokens`, `window`; `chain` stops circles;
+- it crosses and is born: `bridge` and its bytes in `wire`, `launch` (or the package `process`), `context`,
+  the single door;
+- a child works: `child`, `loops`, `tools`, `fields` and the `rules` of their schemas, `faults`; a layer
+  between parent and leaf: `nested`;
+- only its result comes up: `result`, `artifacts`.
 
-`parts` lists the seams, `wiring` what comes from outside. Beside the way lie `store` (state outside agents,
-with `store_memory` and `store_sqlite`), `sharding`, and `hooks` with the package `observe`, which watch and
-change nothing. `process`, `observe` and `store_sqlite` are imported by those who use them.
+`wiring` says what comes from outside. Beside the way lie `store` (state outside agents, with `store_memory`
+and `store_sqlite`), `sharding`, `clock`, and those that watch and change nothing: `log`, `hooks`, `several`
+and the package `observe`, which begins with a worked example. `process`, `observe` and `store_sqlite` are
+imported by those who use them. ARCHITECTURE.md has the titles of what docstrings call article 000 to 003.
 """
 
 from isolation_kit.runtime.artifacts import ArtifactError, Artifacts
@@ -22,7 +28,7 @@ from isolation_kit.runtime.clock import Clock, SteppedClock, SystemClock
 from isolation_kit.runtime.context import build_child_context, task_inputs
 from isolation_kit.runtime.contract import Contract, ContractError, declared_fields
 from isolation_kit.runtime.delegate import delegate
-from isolation_kit.runtime.failures import ErrorClass, Failure
+from isolation_kit.runtime.failures import ErrorClass, Failure, Language
 from isolation_kit.runtime.fields import AllowList, Dropped
 from isolation_kit.runtime.hooks import Decision, Hooks, NoHooks
 from isolation_kit.runtime.launch import Launch, inline
@@ -63,6 +69,7 @@ __all__ = [
     "ErrorClass",
     "Failure",
     "Hooks",
+    "Language",
     "Launch",
     "Link",
     "LoopLimits",

@@ -17,6 +17,7 @@ from isolation_kit.runtime.bridge import request_schema
 from isolation_kit.runtime.brief import TaskBrief
 from isolation_kit.runtime.chain import ROOT, Chain
 from isolation_kit.runtime.contract import Contract, inner_timeout_ms
+from isolation_kit.runtime.faults import PROGRAM_ERRORS, NoReplyError
 from isolation_kit.runtime.fields import AllowList
 from isolation_kit.runtime.foreign import contained, said_by
 from isolation_kit.runtime.log import write
@@ -116,16 +117,16 @@ async def run_child(
             write(runtime.hooks, child.spec.name, logging.INFO, line)
         try:
             reply = await model.reply(request)
-            said = said_by(reply)
-            room.take(said)
+            said = _counted(said_by(reply), room)
         except BaseException as error:  # a model client is foreign code: its text must not go up
             if not contained(error, task):
                 raise
             runtime.hooks.model_replied(child.spec.name, None)
+            reason = Reason.PROGRAM_ERROR if isinstance(error, PROGRAM_ERRORS) else Reason.MODEL_FAILED
             told = error if isinstance(error, Exception) else None
-            line = runtime.parts.error_line(child.spec.name, "model_failed", told, "")
+            line = runtime.parts.error_line(child.spec.name, reason, told, "")
             write(runtime.hooks, child.spec.name, logging.ERROR, line, contract.log_threshold)
-            return SubAgentResult(brief.task_id, Status.FAILED, errors=(Reason.MODEL_FAILED,))
+            return SubAgentResult(brief.task_id, Status.FAILED, errors=(reason,))
         runtime.hooks.model_replied(child.spec.name, reply)
         child.memory.append(said)
         if not said.calls:
@@ -139,6 +140,19 @@ async def run_child(
         if watch.stubborn:
             return _stopped(runtime, child, brief, Reason.LOOP_DETECTED)
     return _stopped(runtime, child, brief, Reason.ROUND_LIMIT)
+
+
+def _counted(said: Message, room: Room) -> Message:
+    """`said`, its tokens taken from `room`.
+
+    Raises:
+        NoReplyError: for what the counter cannot count.
+    """
+    try:
+        room.take(said)
+    except Exception:
+        raise NoReplyError from None
+    return said
 
 
 def offered(spec: ChildSpec, brief: TaskBrief) -> tuple[ToolSpec, ...]:

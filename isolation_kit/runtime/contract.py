@@ -25,6 +25,7 @@ __all__ = [
     "RESERVE_MS",
     "Contract",
     "ContractError",
+    "check_child",
     "declared_fields",
     "inner_timeout_ms",
 ]
@@ -143,6 +144,16 @@ class Contract:
             f"allowed_fields and the child's tools differ on {len(differing)} of {len(names)} tools; both "
             "must hold the same tools and schemas: state allowed_fields=declared_fields(tools)"
         )
+
+
+def check_child(name: str, contract: Contract, tools: Iterable[ToolSpec]) -> None:
+    """Refuse a child that no delegation would start; for parents, when they are made.
+
+    Raises:
+        ContractError: as `Contract.problem_with` says.
+    """
+    if problem := contract.problem_with(tools):
+        raise ContractError(f"child {name!r} could not start: {problem}")
 
 
 def inner_timeout_ms(timeout_ms: int) -> int:

@@ -20,7 +20,7 @@ from isolation_kit.runtime.bridge import (
 from isolation_kit.runtime.brief import BriefError, checked_brief
 from isolation_kit.runtime.child import ChildSpec, tier
 from isolation_kit.runtime.fields import Dropped
-from isolation_kit.runtime.log import write
+from isolation_kit.runtime.log import refused_line, write
 from isolation_kit.runtime.parts import ParentScope
 from isolation_kit.runtime.result import SUMMARY_LIMIT, Reason, Status, SubAgentResult, missing, oversize
 from isolation_kit.runtime.text import canonical
@@ -43,8 +43,7 @@ async def _handed_over(
     runtime: Runtime, scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str]
 ) -> SubAgentResult:
     if problem := spec.contract.problem_with(spec.tools):
-        runtime.hooks.refused(spec.name, problem)
-        return SubAgentResult("", Status.REFUSED, errors=(Reason.CONTRACT_REFUSED,))
+        return _refused(runtime, spec, Reason.CONTRACT_REFUSED, problem)
     try:
         written = runtime.parts.write_brief(scope, spec, inputs, runtime.digest)
         brief = fitted_brief(
@@ -54,8 +53,7 @@ async def _handed_over(
             runtime.count,
         )
     except BriefError as error:
-        runtime.hooks.refused(spec.name, str(error))
-        return SubAgentResult("", Status.REFUSED, errors=(Reason.BRIEF_REFUSED,))
+        return _refused(runtime, spec, Reason.BRIEF_REFUSED, str(error))
     if problem := scope.chain.problem(spec.name, brief.inputs, runtime.digest):
         runtime.hooks.alarm(spec.name, problem, scope.chain.trace_id or brief.task_id)
         return SubAgentResult(brief.task_id, Status.REFUSED, errors=(problem,))
@@ -65,12 +63,20 @@ async def _handed_over(
     try:
         request, dropped = decode_request(down, spec.request_fields, spec.outputs, runtime.digest)
     except (StrictJSONError, BridgeError) as error:
-        runtime.hooks.refused(spec.name, str(error))
-        return SubAgentResult(brief.task_id, Status.REFUSED, errors=(Reason.REQUEST_REFUSED,))
+        return _refused(runtime, spec, Reason.REQUEST_REFUSED, str(error), brief.task_id)
     _report(runtime, spec.name, brief.task_id, dropped)
     up = await runtime.launch(runtime, scope, spec, request)
     runtime.hooks.context_crossed(spec.name, "up", up)
     return _accepted(runtime, scope, spec, brief.task_id, up)
+
+
+def _refused(
+    runtime: Runtime, spec: ChildSpec, reason: Reason, problem: str, task_id: str = ""
+) -> SubAgentResult:
+    """The result of a child that does not start. Who watches and who reads the log learn why."""
+    runtime.hooks.refused(spec.name, problem)
+    write(runtime.hooks, spec.name, logging.ERROR, refused_line(spec.name, reason, problem))
+    return SubAgentResult(task_id, Status.REFUSED, errors=(reason,))
 
 
 def _accepted(

@@ -14,7 +14,16 @@ from typing import Any
 
 from isolation_kit.runtime.result import Status, SubAgentResult
 
-__all__ = ["UNCLASSIFIED", "ErrorClass", "Failure", "Language", "failure_of", "reported", "told"]
+__all__ = [
+    "UNCLASSIFIED",
+    "ErrorClass",
+    "Failure",
+    "Language",
+    "failure_of",
+    "in_language",
+    "reported",
+    "told",
+]
 
 UNCLASSIFIED = "unclassified"
 
@@ -43,6 +52,7 @@ class Language(StrEnum):
 _CODES: Mapping[ErrorClass, tuple[str, ...]] = {
     ErrorClass.TRANSIENT: ("model_failed", "timeout", "child_crashed", "pipe_closed"),
     ErrorClass.PERMANENT: (
+        "program_error",
         "brief_refused",
         "contract_refused",
         "request_refused",
@@ -77,6 +87,23 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         "The request is malformed. Please check the reference in it.",
         "请求格式有误，请检查编号。",
     ),
+    "no_rule": (
+        "No rule fits this. Please name what you ask for, and its reference.",
+        "没有适用的规则：请写明要查询的账单编号。",
+    ),
+    "too_many": ("These are too many tasks at once. Please ask for fewer.", "一次的任务太多：请分几次提出。"),
+    "ambiguous": (
+        "More than one rule fits this. Please say it in another way.",
+        "适用的规则不唯一：请换一种说法。",
+    ),
+    "not_stored": (
+        "The result could not be stored, so this was not done. Please try again later.",
+        "结果未能保存，本次请求没有完成，请稍后再试。",
+    ),
+    "no_step": (
+        "Nothing was asked about this before. Please name the reference.",
+        "没有找到此前的查询：请写明账单编号。",
+    ),
 }
 
 
@@ -98,7 +125,12 @@ def failure_of(result: SubAgentResult) -> Failure | None:
 
 def told(failure: Failure, language: Language) -> str:
     """What the user hears of `failure`: a fixed sentence, whatever the child said."""
-    english, chinese = _TEXTS.get(failure.reason) or _TEXTS[failure.kind]
+    return in_language(failure.reason if failure.reason in _TEXTS else failure.kind, language)
+
+
+def in_language(code: str, language: Language) -> str:
+    """The fixed sentence for `code`: a class of errors, or a reason why a turn brought nothing."""
+    english, chinese = _TEXTS[code]
     return chinese if language is Language.CHINESE else english
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isolation_kit.errors import KitError
+from isolation_kit.runtime.faults import NoReplyError
 from isolation_kit.runtime.messages import Message, ToolCall
 from isolation_kit.runtime.text import canonical
 
@@ -45,13 +46,16 @@ def said_by(reply: Any) -> Message:
     """The message that a model's reply stands for.
 
     Raises:
-        TypeError, ValueError, AttributeError: for what is no reply: text and calls, each call with a text as
-            id and name, and arguments that JSON can say.
+        NoReplyError: for what is no reply: text and calls, each call with a text as id and name, and
+            arguments that JSON can say.
     """
-    calls = tuple(reply.calls)
-    if not isinstance(reply.text, str) or not all(map(_is_call, calls)):
-        raise TypeError("no reply of a model; it is a ModelReply of text and a tuple of ToolCall")
-    return Message("assistant", reply.text, calls)
+    try:
+        calls = tuple(reply.calls)
+        if isinstance(reply.text, str) and all(map(_is_call, calls)):
+            return Message("assistant", reply.text, calls)
+    except Exception:  # what is no reply may raise anything when it is looked at, and quote itself
+        raise NoReplyError("no reply of a model") from None
+    raise NoReplyError("no reply of a model; it is a ModelReply of text and a tuple of ToolCall")
 
 
 def _is_call(call: Any) -> bool:

@@ -1,4 +1,8 @@
-"""Where a context is born, crosses or dies: one call each, for those who watch. None can change a run."""
+"""Where a context is born, crosses or dies: one call each, for those who watch.
+
+None can change a run: a runtime guards its watcher (`several`), so what one raises is counted and logged by
+its type, and the run goes on. Only a `KitError` or `UsageError` goes through.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +20,20 @@ __all__ = ["Decision", "DecisionKind", "Ending", "Hooks", "NoHooks", "Way"]
 
 Way = Literal["down", "up"]
 Ending = Literal["ended", "cancelled"]
-DecisionKind = Literal["route", "retry", "give_up", "fallback"]
+DecisionKind = Literal["route", "retry", "give_up", "fallback", "refuse"]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """One choice of a parent (article 003, 5.4): names of rules, children and codes, never the user's text.
 
+    The kind `refuse` is only in the decision log: the runtime did not let the child in `candidates` start.
+
     Args:
         chosen: the candidate taken, "" if none fitted.
         candidates: all that could have been taken, in their order of precedence.
-        reason: a code or the name of the rule that decided, for example `cue` or `model_failed`.
+        reason: a code or the name of the rule that decided, for example `cue` or `model_failed`; of a refusal
+            the sentence that names field and rule.
         attempt: 1 for the first try of a task.
         error_class: the class of the error that was decided on, for example `transient`.
         wait: seconds until the next attempt.
@@ -42,7 +49,11 @@ class Decision:
 
 
 class Hooks(Protocol):
-    """What a watcher implements; every method is called at the moment it names."""
+    """What a watcher implements; every method is called at the moment it names.
+
+    One whose own failure must break the run, for its record would lack what nobody could see, has an
+    attribute `unguarded` that is true.
+    """
 
     def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
         """A checked brief is about to be handed to a child; `held` is the history of who hands it down."""
@@ -99,7 +110,7 @@ class Hooks(Protocol):
         """A line was written to a child's log."""
 
     def refused(self, agent: str, reason: str) -> None:
-        """A child did not start; `reason` names field and rule, never a value."""
+        """A child did not start; `reason`, which is logged too, names field and rule, never a value."""
 
 
 class NoHooks:

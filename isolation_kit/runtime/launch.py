@@ -23,7 +23,11 @@ Launch = Callable[["Runtime", ParentScope, ChildSpec, TaskRequest], Awaitable[by
 
 
 async def inline(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request: TaskRequest) -> bytes:
-    """The bytes of the result. (`scope` is only passed on to the seams: a clean child knows its request.)"""
+    """The bytes of the result. A clean child knows its request, and nothing of `scope`.
+
+    The parent's side takes of `scope` the chain of a layer's delegations, and user and session for the shelf
+    of long outputs; a seam that was replaced may take more.
+    """
     brief = request.brief
     child, headers = begun(runtime, scope, spec, brief)
     context = runtime.parts.child_context(brief, scope)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 
+from isolation_kit.runtime.faults import type_name
 from isolation_kit.runtime.hooks import Hooks
 from isolation_kit.runtime.messages import ModelRequest
 from isolation_kit.runtime.text import Digest
 
-__all__ = ["CHILD_LOGGER", "error_line", "request_line", "write"]
+__all__ = ["CHILD_LOGGER", "error_line", "refused_line", "request_line", "write"]
 
 CHILD_LOGGER = "isolation_kit.runtime.child"
 
@@ -23,8 +24,15 @@ def request_line(request: ModelRequest, digest: Digest) -> str:
 
 
 def error_line(agent: str, reason: str, error: Exception | None, at_hand: str) -> str:
-    """The reason code. `error` and `at_hand`, the text that was being worked on, stay out of it."""
-    return f"failure agent={agent} reason={reason}"
+    """The reason code and the type of `error`. Its text and `at_hand`, what was worked on, stay out of it."""
+    if error is None:
+        return f"failure agent={agent} reason={reason}"
+    return f"failure agent={agent} reason={reason} error={type_name(error)}"
+
+
+def refused_line(agent: str, reason: str, problem: str) -> str:
+    """Why a child did not start. `problem` is a sentence of this kit: it names field and rule, no value."""
+    return f"refused agent={agent} reason={reason}: {problem}"
 
 
 def write(hooks: Hooks, agent: str, level: int, line: str, threshold: int = 0) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from isolation_kit.runtime.child import Child, ChildSpec
 from isolation_kit.runtime.context import task_inputs
+from isolation_kit.runtime.contract import check_child
 from isolation_kit.runtime.delegate import delegate
 from isolation_kit.runtime.messages import ToolCall, ToolSpec
 from isolation_kit.runtime.parts import TASK, ParentScope
@@ -31,6 +32,9 @@ class ByTask:
 
     Args:
         name: the tool's name; a layer with several children gives each its own.
+
+    Raises:
+        ContractError: for a child that its contract keeps from starting.
     """
 
     spec: ChildSpec
@@ -38,6 +42,7 @@ class ByTask:
     tool: ToolSpec = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_child(self.spec.name, self.spec.contract, self.spec.tools)
         text = f"Hand a task to {self.spec.name}, which knows nothing but the task: {self.spec.goal}"
         object.__setattr__(self, "tool", ToolSpec(self.name, text, parameter="task", delegates=True))
 

@@ -19,7 +19,8 @@ from typing import TypeVar
 from isolation_kit.errors import IsolationKitError, KitError
 from isolation_kit.runtime.attempts import attempted
 from isolation_kit.runtime.child import ChildSpec
-from isolation_kit.runtime.failures import Language, failure_of, told
+from isolation_kit.runtime.contract import check_child
+from isolation_kit.runtime.failures import Language, failure_of, in_language, told
 from isolation_kit.runtime.hooks import Decision
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.machine import Machine, State
@@ -32,22 +33,12 @@ from isolation_kit.runtime.text import canonical
 from isolation_kit.runtime.wiring import Runtime
 
 __all__ = [
-    "AMBIGUOUS",
-    "NOT_STORED",
-    "NOT_UNDERSTOOD",
-    "TOO_MUCH",
     "Routed",
     "Rule",
     "RulesParent",
     "parse",
     "rules_turn",
 ]
-
-NOT_UNDERSTOOD = "没有适用的规则：请写明要查询的账单编号。"
-TOO_MUCH = "一次的任务太多：请分几次提出。"
-AMBIGUOUS = "适用的规则不唯一：请换一种说法。"
-NOT_STORED = "结果未能保存，本次请求没有完成，请稍后再试。"
-_NO_STEP = "没有找到此前的查询：请写明账单编号。"
 
 T = TypeVar("T")
 
@@ -60,8 +51,13 @@ class _StoreFailed(IsolationKitError):
 class RulesParent:
     """A parent without a model: its rules, its children, the session store.
 
+    Args:
+        responses: for a seam that caches (`Parts.response_key`); the clean runtime never does.
+        language: in which the parent says what is its own to say: that it did not understand, or failed.
+
     Raises:
         RuleError: for rules that nobody can follow or answer for.
+        ContractError: for a child that its contract keeps from starting.
     """
 
     name: str
@@ -69,9 +65,12 @@ class RulesParent:
     children: Mapping[str, ChildSpec]
     store: Store
     responses: dict[Hashable, SubAgentResult] = field(default_factory=dict)
+    language: Language = Language.CHINESE
 
     def __post_init__(self) -> None:
         self.rules = checked_rules(self.rules, self.children)
+        for spec in self.children.values():
+            check_child(spec.name, spec.contract, spec.tools)
 
 
 async def rules_turn(runtime: Runtime, parent: RulesParent, scope: ParentScope, text: str) -> str:
@@ -82,7 +81,7 @@ async def rules_turn(runtime: Runtime, parent: RulesParent, scope: ParentScope, 
             answer = await _answer(runtime, parent, scope, machine, text)
         except _StoreFailed:
             machine.to(State.ERROR)
-            answer = NOT_STORED
+            answer = in_language("not_stored", parent.language)
     scope.history.append(Message("assistant", answer))
     return answer
 
@@ -93,25 +92,27 @@ async def _answer(
     try:
         tasks = parse(text, parent.rules)
     except RuleError:
-        return _refused(runtime, parent, machine, "ambiguous", AMBIGUOUS)
+        return _refused(runtime, parent, machine, "ambiguous")
     machine.to(State.ROUTING)
     if not tasks:
-        return _refused(runtime, parent, machine, "no_rule", NOT_UNDERSTOOD)
+        return _refused(runtime, parent, machine, "no_rule")
     if len(tasks) > runtime.limits.rounds:
-        return _refused(runtime, parent, machine, "too_many", TOO_MUCH)
+        return _refused(runtime, parent, machine, "too_many")
     for task in tasks:
         _decide(runtime, parent, task.rule.child, task.rule.name)
     machine.to(State.EXECUTING)
     results = [await _carried_out(runtime, parent, scope, task) for task in tasks]
     end = _end(results)
     machine.to(*((State.AGGREGATING, State.DONE) if end is State.DONE else (end,)))
-    return "\n".join(_line(task, result) for task, result in zip(tasks, results, strict=True))
+    return "\n".join(
+        _line(task, result, parent.language) for task, result in zip(tasks, results, strict=True)
+    )
 
 
-def _refused(runtime: Runtime, parent: RulesParent, machine: Machine, reason: str, text: str) -> str:
+def _refused(runtime: Runtime, parent: RulesParent, machine: Machine, reason: str) -> str:
     _decide(runtime, parent, "", reason)
     machine.to(State.ERROR)
-    return text
+    return in_language(reason, parent.language)
 
 
 def _decide(runtime: Runtime, parent: RulesParent, child: str, reason: str) -> None:
@@ -190,12 +191,12 @@ def _known(said: str, steps: tuple[Step, ...]) -> str:
     return next((tail for tail in tails if tail in subjects), said)
 
 
-def _line(task: Routed, result: SubAgentResult | None) -> str:
+def _line(task: Routed, result: SubAgentResult | None, language: Language) -> str:
     who = f"{task.subject}: " if task.subject else ""
     if result is None:
-        return who + _NO_STEP
+        return who + in_language("no_step", language)
     failure = failure_of(result)
     if failure is not None:
-        return who + told(failure, Language.CHINESE)
+        return who + told(failure, language)
     answer = result.key_outputs.get("answer")
     return who + (answer if isinstance(answer, str) else canonical(result.key_outputs))

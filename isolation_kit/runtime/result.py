@@ -80,6 +80,7 @@ class Reason(StrEnum):
     CALL_REPEATED = "call_repeated"
     TOO_DEEP = "too_deep"
     MODEL_FAILED = "model_failed"
+    PROGRAM_ERROR = "program_error"
     LOOP_DETECTED = "loop_detected"
     ROUND_LIMIT = "round_limit"
     WINDOW_FULL = "window_full"

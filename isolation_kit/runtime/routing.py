@@ -26,8 +26,14 @@ class RuleError(UsageError):
 class Rule:
     """A routing rule. `owner` signed it off. `cue` is a literal that its pattern cannot match without.
 
-    The pattern's groups: `subject` (whom it is about), `text` (free text for the child) or `id` (an
-    identifier, refused if malformed). `question` makes it a follow-up, which needs an earlier step instead.
+    The pattern's named groups become inputs of the child, which its schema must declare:
+
+    - `(?P<subject>...)`, whom it is about, becomes `person`, which is always handed down, "" without one;
+    - `(?P<text>...)`, free text, becomes `request`;
+    - `(?P<id>...)`, an identifier, becomes `bill_id`, refused if it is malformed, never cut.
+
+    A rule with a `question` is a follow-up: its child gets the inputs of the newest earlier step about that
+    subject again, with `person`, and the rule's own words as the input `question`.
 
     Args:
         precedence: where two rules claim the same words, the lower number has them; among equals that merely

@@ -13,6 +13,7 @@ from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.messages import Model, ToolFunction
 from isolation_kit.runtime.parts import CLEAN, Parts
 from isolation_kit.runtime.retry import Retries
+from isolation_kit.runtime.several import guarded
 from isolation_kit.runtime.text import Digest
 from isolation_kit.runtime.tokens import TokenCounter, utf8_ceiling
 
@@ -54,7 +55,9 @@ class Runtime:
         digest: keyed; makes task ids and what logs and reports show instead of a value.
         launch: where a child lives, in this process or in one of its own.
         count: tokens of a text; the default never says too few for a byte-level BPE.
-        artifacts: where outputs that are too long for a context go; None cuts them.
+        hooks: who watches; guarded here, so that none who raises can change a run (`hooks`).
+        artifacts: where outputs that are too long for a context go. Without it a long text is cut, with a
+            mark, and a long JSON object stays below: its child ends in `needs_review` with `too_large`.
         clock: times a parent's states and its waits; a child's time limit is the event loop's.
         retries: which errors of children a parent tries again.
     """
@@ -70,3 +73,6 @@ class Runtime:
     artifacts: Artifacts | None = None
     clock: Clock = field(default_factory=SystemClock)
     retries: Retries = field(default_factory=Retries)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hooks", guarded(self.hooks))

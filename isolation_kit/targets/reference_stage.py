@@ -101,6 +101,8 @@ def _function_form(tool: ToolSpec) -> dict[str, Any]:
 class StageHooks(NoHooks):
     """Tells the stage what only the runtime can see, and the models when to forget."""
 
+    unguarded = True  # a moment that the stage could not record must break the case, not vanish from it
+
     def __init__(self, stage: Stage, root: str, models: Mapping[str, StageModel]) -> None:
         self._stage = stage
         self._root = root

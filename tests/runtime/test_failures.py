@@ -147,7 +147,7 @@ def test_a_raw_error_in_the_planning_context_is_seen(rig: Any, worker: Any) -> N
 def test_a_raw_error_told_to_the_user_is_seen(rig: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The leaky twin joins the errors into its sentence, as this parent once did."""
 
-    def raw(task: Any, result: Any) -> str:
+    def raw(task: Any, result: Any, language: Language) -> str:
         return f"{result.status} ({', '.join(result.errors)})"
 
     monkeypatch.setattr(parent_rules, "_line", raw)

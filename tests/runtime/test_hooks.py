@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from isolation_kit.errors import KitError
+from isolation_kit.errors import KitError, UsageError
+from isolation_kit.runtime import ModelReply, ParentScope, delegate
 from isolation_kit.runtime.hooks import Hooks, NoHooks
 from isolation_kit.runtime.several import Several
 
@@ -59,7 +63,55 @@ def test_a_watcher_that_raises_breaks_no_run_and_is_counted() -> None:
     assert (both.failed, heard) == (1, [("second", "log_line", ("worker", "a line"))])
 
 
-def test_a_fault_of_the_kit_goes_through() -> None:
-    """A watcher of the kit that finds the kit at fault must be heard."""
-    with pytest.raises(KitError):
-        Several(Broken(KitError("no such state"))).log_line("worker", "a line")
+def test_a_broken_watcher_is_logged_once_by_its_type(caplog: pytest.LogCaptureFixture) -> None:
+    """Its moment and the type of its error, none of its words, however often it raises."""
+    broken = Several(Broken(RuntimeError("secret-7")))
+    for _ in range(3):
+        broken.log_line("worker", "a line")
+    assert [record.getMessage() for record in caplog.records] == [
+        "watcher failed moment=log_line error=RuntimeError"
+    ]
+    assert broken.failed == 3
+
+
+@pytest.mark.parametrize("error", [KitError, UsageError])
+def test_a_fault_of_the_kit_goes_through(error: type[Exception]) -> None:
+    """A watcher of the kit that finds the kit at fault, or wrongly used, must be heard."""
+    with pytest.raises(error):
+        Several(Broken(error("no such state"))).log_line("worker", "a line")
+
+
+class Raising(NoHooks):
+    """Raises at each moment."""
+
+    def __init__(self) -> None:
+        for moment in MOMENTS:
+            setattr(self, moment, self._raise)
+
+    def _raise(self, *_: object) -> None:
+        raise RuntimeError("full disk")
+
+
+class Needed(Raising):
+    """Raises, and must be heard."""
+
+    unguarded = True
+
+
+def _delegated(rig: Any, worker: Any, hooks: Any) -> Any:
+    runtime = replace(rig({"worker": [ModelReply("42")]}).runtime, hooks=hooks)
+    return runtime, asyncio.run(delegate(runtime, ParentScope("u", "s"), worker, {"request": "x"}))
+
+
+def test_a_runtime_guards_a_single_watcher(rig: Any, worker: Any) -> None:
+    """One that raises at each moment changes nothing: the child's answer comes up; a copy guards once."""
+    runtime, result = _delegated(rig, worker, Raising())
+    assert result.key_outputs == {"answer": "42"}
+    assert replace(runtime).hooks is runtime.hooks
+    assert runtime.hooks.failed > 5
+
+
+def test_a_watcher_whose_record_is_needed_breaks_the_run(rig: Any, worker: Any) -> None:
+    """An audit that could not record must not look clean."""
+    with pytest.raises(RuntimeError, match="full disk"):
+        _delegated(rig, worker, Needed())

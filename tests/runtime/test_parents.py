@@ -28,8 +28,9 @@ from isolation_kit.runtime import (
     task_tool,
     task_turn,
 )
-from isolation_kit.runtime.parent_rules import NOT_STORED, NOT_UNDERSTOOD, TOO_MUCH, parse
-from isolation_kit.runtime.parent_task import MODEL_FAILED_REPLY, ROUND_LIMIT_REPLY
+from isolation_kit.runtime.failures import Language, in_language
+from isolation_kit.runtime.parent_rules import parse
+from isolation_kit.runtime.parent_task import LOOP_REPLY, MODEL_FAILED_REPLY, ROUND_LIMIT_REPLY
 from isolation_kit.runtime.store import StoreFullError
 from isolation_kit.targets.reference import BILL_QUERY, PDF_EXPORT, RULES, TRIGGERS
 
@@ -107,6 +108,33 @@ def test_a_cancelled_turn_leaves_no_call_unanswered(rig: Any, worker: ChildSpec)
     asyncio.run(scene())
     assert [message.call_id for message in scope.history[-3:]] == ["c0", "c1", "c2"]
     assert states(made)[-1] == "error"
+
+
+def repeating(rig: Any, worker: ChildSpec, *tasks: str) -> tuple[Any, str]:
+    """A rig and the answer of a turn in which the parent's model hands down `tasks`, the last ever again."""
+    said = [delegation(task) for task in tasks]
+    made = rig({"parent": said, "worker": [ModelReply("42")]}, limits=RunLimits(rounds=12))
+    parent = TaskParent("parent", "Plan.", (), {"task": (task_tool("Delegate."), worker)})
+    return made, asyncio.run(task_turn(made.runtime, parent, ParentScope("u", "s"), "how much?"))
+
+
+def test_a_parent_that_delegates_the_same_again_and_again_is_stopped(rig: Any, worker: ChildSpec) -> None:
+    """Two children, then a reason in place of a result, and after three reasons the end, with an alarm."""
+    made, answer = repeating(rig, worker, "find")
+    assert answer == LOOP_REPLY
+    assert states(made)[-1] == "error"
+    assert len(made.watcher.named("delegation_began")) == 2
+    assert len(made.scripts["parent"].requests) == 5
+    assert '{"error":"loop_detected"}' in repr(made.scripts["parent"].requests[3].messages)
+    assert made.watcher.named("alarm") == [("parent", "loop_detected", "")]
+
+
+def test_a_parent_may_delegate_as_often_as_its_tasks_differ(rig: Any, worker: ChildSpec) -> None:
+    """A dozen tasks by one tool, and the same two in turn, are work: no reason, no alarm."""
+    made, answer = repeating(rig, worker, *[f"page {number // 2 % 3}" for number in range(12)])
+    assert answer == ROUND_LIMIT_REPLY
+    assert len(made.watcher.named("delegation_began")) == 12
+    assert made.watcher.named("alarm") == []
 
 
 # -- rules -----------------------------------------------------------------------------------------------
@@ -191,15 +219,25 @@ def test_a_bare_reference_is_an_identifier_and_refused_if_too_long(rig: Any) -> 
 def test_text_without_a_rule_gets_a_plain_answer(rig: Any) -> None:
     """No rule, no child."""
     made, parent = rules(rig)
-    assert talk(made, parent, ("u", "你好")) == [NOT_UNDERSTOOD]
+    assert talk(made, parent, ("u", "你好")) == [in_language("no_rule", Language.CHINESE)]
     assert states(made) == ["idle", "parsing", "routing", "error"]
     assert made.watcher.named("delegation_began") == []
+
+
+def test_a_rules_parent_speaks_the_language_that_it_is_told(rig: Any) -> None:
+    """Each sentence of its own, and those about failures; Chinese is what nobody asked for."""
+    made, parent = rules(rig)
+    parent.language = Language.ENGLISH
+    malformed = "查张伟的账单 编号 U_" + "a" * 1000
+    said = talk(made, parent, *[("u", text) for text in ("你好", CONVERSATION[2][1], malformed)])
+    assert all(line.removeprefix("张伟: ").isascii() for line in said)
+    assert len(set(said)) == 3
 
 
 def test_too_many_tasks_at_once_are_refused(rig: Any) -> None:
     """A text full of triggers does not start a crowd of children."""
     made, parent = rules(rig)
-    assert talk(made, parent, ("u", CONVERSATION[0][1] * 31)) == [TOO_MUCH]
+    assert talk(made, parent, ("u", CONVERSATION[0][1] * 31)) == [in_language("too_many", Language.CHINESE)]
     assert made.watcher.named("delegation_began") == []
 
 
@@ -281,7 +319,7 @@ def test_nothing_is_acknowledged_that_was_not_stored(rig: Any, room: int, error:
     made, parent = rules(rig)
     parent.store = _FullStore(room, error)
     (answer,) = talk(made, parent, ("u", "查张伟的账单 编号〔zhang1〕 查李娜的账单 编号〔li1〕"))
-    assert answer == NOT_STORED
+    assert answer == in_language("not_stored", Language.CHINESE)
     assert states(made)[-1] == "error"
     assert "zhang1" not in repr(made.watcher.named("log_line"))
 
@@ -290,7 +328,7 @@ def test_a_store_that_cannot_be_read_ends_a_follow_up(rig: Any) -> None:
     """No child starts for a step that nobody could read."""
     made, parent = rules(rig)
     parent.store = _FullStore(0, OSError("disk"))
-    assert talk(made, parent, ("u", "张伟的账单最便宜吗")) == [NOT_STORED]
+    assert talk(made, parent, ("u", "张伟的账单最便宜吗")) == [in_language("not_stored", Language.CHINESE)]
     assert made.watcher.named("delegation_began") == []
 
 

@@ -185,7 +185,7 @@ def test_details_kept_in_the_planning_context_are_seen(rig: Any, worker: ChildSp
 @pytest.mark.parametrize("count", [1, 3])
 def test_the_history_keeps_what_happened(rig: Any, worker: ChildSpec, count: int) -> None:
     """The view is for the model; the record is the truth, for the next turn too."""
-    ask = [ModelReply("", (ToolCall(f"c{n}", "task", {"task": "find"}),)) for n in range(count)]
+    ask = [ModelReply("", (ToolCall(f"c{n}", "task", {"task": f"find {n}"}),)) for n in range(count)]
     made = rig({"parent": [*ask, ModelReply("ok")], "worker": [ModelReply("y" * 900)]})
     parent = TaskParent("parent", "Plan.", (), {"task": (task_tool("Delegate."), worker)})
     scope = ParentScope("u", "s")

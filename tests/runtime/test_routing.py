@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from isolation_kit.errors import UsageError
 from isolation_kit.runtime import MemoryStore, ParentScope, Rule, RulesParent, rules_turn
-from isolation_kit.runtime.parent_rules import AMBIGUOUS
+from isolation_kit.runtime.failures import Language, in_language
 from isolation_kit.runtime.routing import RuleError, checked_rules, parse
 from isolation_kit.targets.reference import BILL_QUERY, PDF_EXPORT, RULES
 
@@ -76,7 +76,7 @@ def test_contended_words_that_no_example_foresaw_are_not_guessed(rig: Any) -> No
     parent = RulesParent("parent", (QUERY, GREEDY), CHILDREN, MemoryStore())
 
     answer = asyncio.run(rules_turn(made.runtime, parent, ParentScope("u", "s"), "bill z1"))
-    assert answer == AMBIGUOUS
+    assert answer == in_language("ambiguous", Language.CHINESE)
     assert str(made.watcher.named("state_entered")[-1][1]) == "error"
     assert made.watcher.named("delegation_began") == []
 

@@ -26,7 +26,11 @@ class Decided:
 
 
 class DecisionLog(NoHooks):
-    """Writes a line for each decision. Names that no deployment declared are shown as digests."""
+    """Writes a line for each decision, and for each child that was refused.
+
+    Names that no deployment declared are shown as digests. The reason of a refusal is a sentence of the kit,
+    which names field and rule and holds no value, so it is shown whole.
+    """
 
     def __init__(self, write: Write, names: Names, where: Callable[[], Where]) -> None:
         self._write = write
@@ -35,6 +39,13 @@ class DecisionLog(NoHooks):
 
     def decided(self, agent: str, decision: Decision) -> None:
         """Write the decision."""
+        self._tell(agent, decision, self._names.shown(decision.reason))
+
+    def refused(self, agent: str, reason: str) -> None:
+        """Write that the runtime did not let `agent` start, and why."""
+        self._tell(agent, Decision("refuse", "", (agent,), reason), reason)
+
+    def _tell(self, agent: str, decision: Decision, reason: str) -> None:
         shown = self._names.shown
         line = {
             "agent": shown(agent),
@@ -42,7 +53,7 @@ class DecisionLog(NoHooks):
             "kind": shown(decision.kind),
             "chosen": shown(decision.chosen),
             "candidates": [shown(name) for name in decision.candidates],
-            "reason": shown(decision.reason),
+            "reason": reason,
             "attempt": decision.attempt,
             "error_class": shown(decision.error_class),
             "wait": decision.wait,

@@ -56,7 +56,10 @@ class Span(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """One chain; `failed` if any span did not end as it should. `cut` spans were too many to keep."""
+    """One chain; `failed` if any span did not end as it should. `cut` spans were too many to keep.
+
+    A turn in which no rule fitted ends in `error`, and did not fail: the user was told, and nothing broke.
+    """
 
     trace_id: str
     closed: tuple[tuple[Any, ...], ...]
@@ -108,6 +111,7 @@ class Around:
     calls: int = 0
     seen: tuple[Message, ...] = ()
     seen_tokens: int = 0
+    excused: bool = False  # its `error` is no failure
 
 
 def trace_ids() -> Callable[[], str]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
-from isolation_kit.runtime.hooks import Ending, NoHooks
+from isolation_kit.runtime.hooks import Decision, Ending, NoHooks
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest
 from isolation_kit.runtime.observe.names import Names
 from isolation_kit.runtime.observe.spans import (
@@ -87,6 +87,13 @@ class Tracer(NoHooks):
         else:
             turn.state = (self._names.shown(state), turn.trace.opened, self._clock())
             turn.trace.opened += 1
+
+    def decided(self, agent: str, decision: Decision) -> None:
+        """Excuse a turn in which no rule fitted: users say much that no rule is for, and nothing broke."""
+        if decision.reason == "no_rule" and decision.kind == "route":
+            turn = self._found("turn", agent)
+            if turn is not None:
+                turn.excused = True
 
     def delegation_began(self, agent: str, task_id: str, held: Sequence[Message]) -> None:
         """Open a delegation."""
@@ -242,7 +249,7 @@ class Tracer(NoHooks):
             0,
             around.calls,
         )
-        trace.keep(span, status in _GOOD)
+        trace.keep(span, status in _GOOD or (around.excused and status == "error"))
         for told in self._on_span:
             told(span)
         if around.above is None and self._on_trace:

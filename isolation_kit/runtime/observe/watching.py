@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from isolation_kit.errors import UsageError
 from isolation_kit.runtime.child import ChildSpec
 from isolation_kit.runtime.hooks import Hooks
 from isolation_kit.runtime.observe.curve import TokenCurve
@@ -58,11 +59,16 @@ def watch(
     """Write `snapshots.jsonl`, `decisions.jsonl` and `traces.jsonl` in `folder` until the block ends.
 
     Args:
+        folder: made, with mode 0700, if it does not exist; one that exists keeps its mode.
         specs: the children; their names, tools and constants are what may be shown.
         parents: the names of the parents; `names` are those of rules and other codes.
         share: of the traces without a failure, the share (0 to 1) that is kept with all spans.
         raw: True keeps texts of failing traces in clear, in files of mode 0600; False keeps none.
+
+    Raises:
+        UsageError: if the folder cannot be made.
     """
+    _make(folder)
     known = names_of(specs, digest, parents=parents, others=names)
     measure = Measure(count, digest)
     files = tuple(LineFile(folder / f"{name}.jsonl") for name in ("snapshots", "decisions", "traces"))
@@ -91,3 +97,13 @@ def watch(
     finally:
         for file in files:
             file.close()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"the folder for what is watched cannot be made ({type(error).__name__}); give one below a "
+            "folder in which this user may write, for example watch(Path('observed'), ...)"
+        ) from None

@@ -5,6 +5,6 @@ Start at `ProcessHost.launch`.
 """
 
 from isolation_kit.runtime.process.host import ProcessHost, ProcessLimits
-from isolation_kit.runtime.process.inside import ChildLink, Entry, ModelFailed
+from isolation_kit.runtime.process.link import ChildLink, Entry, ModelBroken, ModelFailed
 
-__all__ = ["ChildLink", "Entry", "ModelFailed", "ProcessHost", "ProcessLimits"]
+__all__ = ["ChildLink", "Entry", "ModelBroken", "ModelFailed", "ProcessHost", "ProcessLimits"]

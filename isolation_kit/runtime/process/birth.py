@@ -9,7 +9,7 @@ import os
 import socket
 from typing import NoReturn
 
-from isolation_kit.runtime.process import inside
+from isolation_kit.runtime.process import endings, inside
 from isolation_kit.runtime.process.linux import adopt_orphans, die_with_parent, limit, mapped
 from isolation_kit.runtime.process.orders import request_of
 from isolation_kit.runtime.process.rehearsal import rehearse
@@ -25,7 +25,7 @@ def be_born(post: int, zygote: int, *, ahead: bool) -> NoReturn:
     try:
         die_with_parent()  # first, for it still holds what is the zygote's
         if os.getppid() != zygote:  # it died before the line above
-            os._exit(inside.CRASHED)
+            os._exit(endings.CRASHED)
         os.dup2(post, _CHANNEL)
         os.closerange(_CHANNEL + 1, max(os.sysconf("SC_OPEN_MAX"), post + 1))
         os.setsid()
@@ -34,9 +34,9 @@ def be_born(post: int, zygote: int, *, ahead: bool) -> NoReturn:
             rehearse()  # now, and not after the order, it gets its own copies of the pages that it will write
         inside.live(_ordered(mapped()))
     except MemoryError:
-        os._exit(inside.OUT_OF_MEMORY)
-    except BaseException:
-        os._exit(inside.CRASHED)
+        os._exit(endings.OUT_OF_MEMORY)
+    except BaseException as error:
+        os._exit(endings.broken_by(error))
     os._exit(0)
 
 

@@ -11,11 +11,13 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import TaskRequest
 from isolation_kit.runtime.child import Child, offered
 from isolation_kit.runtime.contract import inner_timeout_ms
+from isolation_kit.runtime.faults import PROGRAM_ERRORS, NoReplyError
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
@@ -25,6 +27,7 @@ from isolation_kit.runtime.process.inside import MOST_DROPPED
 from isolation_kit.runtime.process.pipe import Pipe
 from isolation_kit.runtime.process.plain import (
     CODES,
+    PROGRAM_ERROR,
     call_of,
     drops_of,
     messages_of,
@@ -39,6 +42,20 @@ from isolation_kit.runtime.wiring import Runtime
 __all__ = ["Conversation"]
 
 _ASKING = frozenset({Kind.MODEL, Kind.TOOL, Kind.HAND_DOWN, Kind.SHELVE})
+
+
+def _plain(reply: ModelReply) -> list[Any]:
+    """A reply as a frame takes it.
+
+    Raises:
+        NoReplyError: for what has no place in a frame.
+    """
+    try:
+        answer = plain_reply(reply)
+        packed(Kind.REPLY, answer)
+    except Exception:
+        raise NoReplyError from None
+    return answer
 
 
 @dataclass(slots=True)
@@ -159,15 +176,17 @@ class Conversation:
             line = runtime.parts.request_line(request, runtime.digest)
             write(runtime.hooks, name, logging.INFO, line)
         reply: ModelReply | None = None
+        answer: list[Any] | str | None = None
         try:
             reply = await runtime.model(name).reply(request)
-            answer = plain_reply(reply)
-            packed(Kind.REPLY, answer)  # what has no place in a frame is no reply of a model
+            answer = _plain(reply)
         except KitError:
             raise
         except Exception as error:  # a model client is foreign code: its text must not go down
-            reply, answer, self._error = None, None, error
+            reply, self._error = None, error
+            answer = PROGRAM_ERROR if isinstance(error, PROGRAM_ERRORS) else None
         else:
+            self._error = NoReplyError()  # if the child calls this a failure, it could not count it
             self.child.memory.append(Message("assistant", reply.text, reply.calls))
             self._allowed.take_reply(self.child.memory[-1])
         runtime.hooks.model_replied(name, reply)

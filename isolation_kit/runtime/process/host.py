@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 from collections.abc import Coroutine, Mapping
@@ -38,9 +39,12 @@ from isolation_kit.runtime.bridge import TaskRequest, encode_result
 from isolation_kit.runtime.child import ChildSpec
 from isolation_kit.runtime.hooks import Ending
 from isolation_kit.runtime.launch import begun
+from isolation_kit.runtime.log import write
 from isolation_kit.runtime.parts import CLEAN, ParentScope, Parts
 from isolation_kit.runtime.process.control import Birth, Zygote, unavailable
 from isolation_kit.runtime.process.converse import Conversation
+from isolation_kit.runtime.process.endings import bug_of
+from isolation_kit.runtime.process.entries import check_entries
 from isolation_kit.runtime.process.frames import FrameError, FrameReader
 from isolation_kit.runtime.process.orders import Event, Report
 from isolation_kit.runtime.process.pipe import Pipe
@@ -57,6 +61,7 @@ _REFUSED = {
     Reason.ROUND_LIMIT: Status.NEEDS_REVIEW,
     Reason.WINDOW_FULL: Status.NEEDS_REVIEW,
 }
+_CRASHES = (Reason.CHILD_CRASHED, Reason.PROGRAM_ERROR)
 _IN_THE_CHILD = ("new_child", "child_context", "pack_result")
 
 
@@ -88,9 +93,13 @@ class ProcessHost:
 
     Args:
         entries: `module:function` by a child's name: code of the user's that runs in the child's process
-            instead of the usual rounds, with the signature of `Entry`.
+            instead of the usual rounds: `def run(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]`,
+            which returns the child's key outputs (see `Entry`).
         preload: modules that the zygote loads once, so that no child has to. Name "jsonschema" where output
             schemas use more than the everyday keywords of `runtime.rules`: each child would load it.
+
+    Raises:
+        UsageError: for an entry whose module cannot be found. (It is looked up, not imported.)
     """
 
     limits: ProcessLimits = field(default_factory=ProcessLimits)
@@ -98,6 +107,9 @@ class ProcessHost:
     preload: tuple[str, ...] = ()
     _zygote: Zygote | None = field(default=None, repr=False)
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        check_entries(self.entries)
 
     async def __aenter__(self) -> Self:
         return self
@@ -145,6 +157,9 @@ class ProcessHost:
             return outcome
         # Without a zygote nobody can say whether it was the child that sent a result.
         status, reason = _cause(report) if isinstance(outcome, bytes) else outcome
+        if reason in _CRASHES:
+            line = runtime.parts.error_line(spec.name, reason, bug_of(report.value), "")
+            write(runtime.hooks, spec.name, logging.ERROR, line, spec.contract.log_threshold)
         return encode_result(SubAgentResult(request.brief.task_id, status, errors=(reason,)).to_dict())
 
     async def _born(self, spec: ChildSpec) -> tuple[socket.socket, Birth, Zygote]:
@@ -235,6 +250,8 @@ def _cause(report: Report | None) -> tuple[Status, Reason]:
         return Status.FAILED, Reason.CHILD_CRASHED
     if os.WIFSIGNALED(report.value):
         return Status.KILLED, Reason.KILLED
+    if bug_of(report.value) is not None:
+        return Status.FAILED, Reason.PROGRAM_ERROR
     return Status.FAILED, Reason.PIPE_CLOSED if report.value == 0 else Reason.CHILD_CRASHED
 
 

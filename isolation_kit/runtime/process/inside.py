@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import pkgutil
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from isolation_kit.runtime.bridge import encode_result
 from isolation_kit.runtime.brief import TaskBrief
@@ -28,102 +27,20 @@ from isolation_kit.runtime.log import CHILD_LOGGER
 from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.parts import CLEAN
 from isolation_kit.runtime.process.frames import (
-    HEADER_BYTES,
-    Frame,
-    FrameError,
     Kind,
-    announced,
-    packed,
-    values,
 )
-from isolation_kit.runtime.process.plain import MORE, brief_of, plain_call, plain_messages, reply_of, spec_of
+from isolation_kit.runtime.process.link import ChildLink, Entry
+from isolation_kit.runtime.process.plain import MORE, brief_of, plain_call, plain_messages, spec_of
 from isolation_kit.runtime.result import Status, SubAgentResult
 from isolation_kit.runtime.text import Digest
 from isolation_kit.runtime.tools import ToolText
 from isolation_kit.runtime.wiring import RunLimits, Runtime
 
-__all__ = [
-    "CRASHED",
-    "MOST_DROPPED",
-    "OUT_OF_MEMORY",
-    "ChildLink",
-    "Entry",
-    "ModelFailed",
-    "live",
-    "ran_out_of_memory",
-]
+__all__ = ["MOST_DROPPED", "live"]
 
-CRASHED = 70
-OUT_OF_MEMORY = 71
 MOST_DROPPED = 1000  # fields of a result that are told singly
 _BATCH = 100
 _BATCH_SIZE = 64 * 1024  # characters
-
-
-class ModelFailed(Exception):
-    """The parent could not get an answer of the model; why is not for a child to know."""
-
-
-@dataclass(slots=True)
-class ChildLink:
-    """A child's one way out: its models and tools, over the pipe.
-
-    Args:
-        pipe: the socket itself; there is no reason to touch it.
-    """
-
-    pipe: socket.socket
-    _sent: tuple[Message, ...] = field(default=(), repr=False)
-
-    def model(self, messages: tuple[Message, ...]) -> ModelReply:
-        """Ask this child's model.
-
-        Raises:
-            ModelFailed: if it does not answer.
-        """
-        same = 0
-        for old, new in zip(self._sent, messages, strict=False):
-            if old is not new:
-                break
-            same += 1
-        self._sent = messages
-        # What the last request held already is not sent again: the parent has it.
-        raw = self.ask(Kind.MODEL, [same, plain_messages(messages[same:])])
-        if raw is None:
-            raise ModelFailed
-        return reply_of(raw)
-
-    def tool(self, name: str, query: str) -> str:
-        """Call one of this child's tools; the reply holds declared fields only."""
-        return str(self.ask(Kind.TOOL, [name, query]))
-
-    def ask(self, kind: Kind, value: Any) -> Any:
-        """Send a frame and return the value of the reply."""
-        self.send(kind, value)
-        return self.receive(Kind.REPLY)
-
-    def send(self, kind: Kind, value: Any) -> None:
-        """Send a frame."""
-        self.pipe.sendall(packed(kind, value))
-
-    def receive(self, kind: Kind) -> Any:
-        """The value of the next frame, which must be of `kind`."""
-        got, length = announced(self._exactly(HEADER_BYTES))
-        if got is not kind:
-            raise FrameError("bad_frame")
-        return values(Frame(got, bytes(self._exactly(length))))
-
-    def _exactly(self, size: int) -> bytearray:
-        data = bytearray()
-        while len(data) < size:
-            part = self.pipe.recv(size - len(data))
-            if not part:  # the parent is gone
-                os._exit(CRASHED)
-            data += part
-        return data
-
-
-Entry = Callable[[TaskBrief, ChildLink], Mapping[str, Any]]
 
 
 def live(pipe: socket.socket) -> None:
@@ -142,11 +59,6 @@ def live(pipe: socket.socket) -> None:
         with closing(asyncio.new_event_loop()) as loop:
             result = loop.run_until_complete(_run(link, start, brief, context))
     link.send(Kind.RESULT, encode_result(result.to_dict()))
-
-
-def ran_out_of_memory(status: int) -> bool:
-    """True if a child with this wait status ended itself for want of memory."""
-    return os.WIFEXITED(status) and os.WEXITSTATUS(status) == OUT_OF_MEMORY
 
 
 async def _run(
@@ -205,6 +117,7 @@ class _Telling(NoHooks):
     """Tells the parent what only the child knows; the rest the parent sees on receipt."""
 
     link: ChildLink
+    unguarded: ClassVar[bool] = True  # a child that cannot tell its parent has no business to go on
     _untold: list[list[Any]] = field(default_factory=list)
     _size: int = 0
     _told: int = 0

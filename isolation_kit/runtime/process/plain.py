@@ -24,6 +24,7 @@ from isolation_kit.runtime.wiring import RunLimits
 __all__ = [
     "CODES",
     "MORE",
+    "PROGRAM_ERROR",
     "brief_of",
     "call_of",
     "drops_of",
@@ -39,6 +40,8 @@ __all__ = [
     "spec_of",
     "text_of",
 ]
+
+PROGRAM_ERROR = "program_error"  # in place of a model's reply
 
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _PATH_LIMIT = 200

@@ -23,7 +23,7 @@ import socket
 import time
 from dataclasses import dataclass, field
 
-from isolation_kit.runtime.process import inside
+from isolation_kit.runtime.process import endings
 from isolation_kit.runtime.process.birth import REQUEST_BYTES, be_born
 from isolation_kit.runtime.process.keeper import keep, kill_strays
 from isolation_kit.runtime.process.linux import adopt_orphans, unreadable
@@ -211,7 +211,7 @@ class _Zygote:
         if child is self._waiting:
             self._waiting = None
             return
-        over = child.over_memory or inside.ran_out_of_memory(status)
+        over = child.over_memory or endings.ran_out_of_memory(status)
         # With the pages of mapped files, so rather too much: it feeds an alarm, the limit has its own count.
         peak = max(0, usage.ru_maxrss * 1024 - self._born_with)
         self._tell(Event.GONE_OVER_MEMORY if over else Event.GONE, child.number, status, peak)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from isolation_kit.errors import UsageError
 from isolation_kit.runtime import (
     ChildSpec,
     MemoryStore,
@@ -73,6 +74,33 @@ def test_a_turn_of_the_rules_parent_is_one_trace(rig: Any, tmp_path: Path) -> No
     assert watching.metrics.turns.quantile(0.95) is not None
     assert watching.lost == 0
     assert "张伟" not in "".join(path.read_text() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("你好", []), ("查张伟的账单 编号A1", [True])], ids=["no rule", "failed"]
+)
+def test_a_turn_without_a_rule_is_no_failure(rig: Any, tmp_path: Path, text: str, kept: list[bool]) -> None:
+    """Users say much that no rule is for: it is sampled like what went well, and a failing child is not."""
+    specs = (BILL_QUERY, PDF_EXPORT)
+    parent = RulesParent("parent", RULES, {spec.name: spec for spec in specs}, MemoryStore())
+    with watch(tmp_path, specs, DIGEST, parents=("parent",), share=0.0) as watching:
+        made = rig({"bill_query": [ModelReply('{"answer": "\ud800"}')]})
+        runtime = replace(made.runtime, hooks=watching.hooks)
+        asyncio.run(rules_turn(runtime, parent, ParentScope("u", "s"), text))
+    assert [trace.failed for trace in read_traces(tmp_path / "traces.jsonl")] == kept
+    assert 'state="error"' in watching.metrics.text()
+
+
+def test_the_folder_is_made_for_its_owner_alone(worker: ChildSpec, tmp_path: Path) -> None:
+    """Mode 0700; one that was there keeps its mode; a file in its place is refused with the way out."""
+    with watch(tmp_path / "a" / "observed", (worker,), DIGEST):
+        assert (tmp_path / "a" / "observed").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "open").mkdir(mode=0o755)
+    with watch(tmp_path / "open", (worker,), DIGEST):
+        assert (tmp_path / "open").stat().st_mode & 0o777 == 0o755
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be made"), watch(tmp_path / "file", (worker,), DIGEST):
+        pass
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="child processes need Linux")

@@ -174,6 +174,21 @@ def raising(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
     raise RuntimeError(asked(brief))
 
 
+def mistyped(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Add a text to a number."""
+    return {"answer": 1 + asked(brief)}  # type: ignore[operator]
+
+
+def misspelt(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Use a name that does not exist."""
+    raise NameError(asked(brief))
+
+
+def unimportable(brief: TaskBrief, link: ChildLink) -> Mapping[str, Any]:
+    """Import a module that does not exist."""
+    raise ModuleNotFoundError(asked(brief))
+
+
 def crash(brief: TaskBrief, link: ChildLink) -> NoReturn:
     """Die of a signal, with no word."""
     os.kill(os.getpid(), signal.SIGSEGV)

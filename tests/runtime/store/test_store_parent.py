@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from isolation_kit.runtime import ModelReply, ParentScope, RulesParent, rules_turn
-from isolation_kit.runtime.parent_rules import NOT_STORED
+from isolation_kit.runtime.failures import Language, in_language
 from isolation_kit.runtime.store import StoreFullError
 from isolation_kit.runtime.store_sqlite import SqliteStore
 from isolation_kit.targets.reference import BILL_QUERY, PDF_EXPORT, RULES
@@ -22,6 +23,8 @@ FOLLOW_UP = "张伟的账单最便宜吗"
 ROOM = 60_000  # bytes: some dozen steps
 
 Failing = Callable[[Path], AbstractContextManager[None]]
+
+_NOT_STORED = in_language("not_stored", Language.CHINESE)
 
 
 @contextmanager
@@ -71,11 +74,10 @@ def test_a_step_that_cannot_be_stored_ends_its_turn(
     made, scope = _rig(rig), ParentScope("zhang", "session-4711")
     with SqliteStore(tmp_path / "s.db", busy_ms=20, max_bytes=ROOM) as store:
         with failing(tmp_path / "s.db"):
-            assert _turn(made, store, scope, ASKED) == NOT_STORED
-        assert [message.content for message in scope.history] == [ASKED, NOT_STORED]
-        assert [line for _, line in made.watcher.named("log_line") if "reason=" in line] == [
-            f"failure agent=parent reason={reason}"
-        ]
+            assert _turn(made, store, scope, ASKED) == _NOT_STORED
+        assert [message.content for message in scope.history] == [ASKED, _NOT_STORED]
+        (line,) = [line for _, line in made.watcher.named("log_line") if "reason=" in line]
+        assert re.fullmatch(f"failure agent=parent reason={reason} error=Store[A-Za-z]+", line)
         shown = repr([script.requests for script in made.scripts.values()])
         assert not any(word in shown for word in ("store", "s.db", "session-4711", "SQLITE"))
         assert asyncio.run(store.steps("zhang", "session-4711")) == ()
