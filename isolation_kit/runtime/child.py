@@ -52,6 +52,10 @@ class ChildSpec:
 
     An ordinary child has its basic tools only and cannot spawn; `children` makes it a layer between parent
     and leaf. Without a sound `contract` that names the same basic tools it does not start.
+
+    Raises:
+        UsageError: if inputs or outputs are no JSON Schema.
+        ValueError: for two tools of one name.
     """
 
     name: str
@@ -76,8 +80,8 @@ class ChildSpec:
                 f"child {self.name!r} has two tools of one name, so a call of it could mean either; give "
                 "each tool and each way to a child its own name, for example ByTask(spec, name='ask_reader')"
             )
-        object.__setattr__(self, "request_fields", AllowList(request_schema(self.inputs)))
-        object.__setattr__(self, "output_fields", AllowList(self.outputs))
+        object.__setattr__(self, "request_fields", AllowList(request_schema(self.inputs)).checked())
+        object.__setattr__(self, "output_fields", AllowList(self.outputs).checked())
         object.__setattr__(self, "result_fields", AllowList(envelope(self.outputs)))
 
 

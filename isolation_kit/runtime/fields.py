@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
-from isolation_kit.errors import StrictJSONError
-from isolation_kit.runtime.rules import Rule, compiled
+from isolation_kit.errors import StrictJSONError, UsageError
+from isolation_kit.runtime.rules import Rule, check, compiled
 from isolation_kit.runtime.text import Digest, canonical
-from isolation_kit.strictjson import loads
+from isolation_kit.strictjson import MAX_DEPTH, loads
 
 __all__ = ["REPORTS", "AllowList", "Dropped", "Kept", "plain_key"]
 
@@ -77,18 +77,27 @@ class _Shape:
 
 
 class AllowList:
-    """A JSON Schema used as an allow-list. Compiled at first use, once.
+    """A JSON Schema used as an allow-list. Its rules are compiled at first use, once.
 
     Args:
         schema: type, properties, items, required, pattern and the like (JSON Schema 2020-12).
+
+    Raises:
+        UsageError: for a schema whose types or names say nothing, or that holds itself.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
+        self._shape = _compile(schema, MAX_DEPTH)
 
-    @cached_property
-    def _shape(self) -> _Shape:
-        return _compile(self.schema)
+    def checked(self) -> AllowList:
+        """This list, if all of its schema is one.
+
+        Raises:
+            UsageError: if a keyword says what JSON Schema has no meaning for, or what JSON cannot say.
+        """
+        check(self.schema)
+        return self
 
     @cached_property
     def _rule(self) -> Rule:
@@ -210,14 +219,29 @@ def _kind(value: Any) -> str:
     return _KINDS.get(type(value), "object")
 
 
-def _compile(schema: Mapping[str, Any] | bool) -> _Shape:
+def _compile(schema: Any, depth: int) -> _Shape:
     if isinstance(schema, bool):  # `true` declares nothing in particular, so nothing is kept
         return _Shape(frozenset(), {}, None)
+    if not isinstance(schema, Mapping) or depth < 0:
+        raise _no_schema("a schema" if depth >= 0 else "a schema that holds itself, or of such a depth,")
     stated = schema.get("type", "object" if "properties" in schema else ())
-    kinds = {stated} if isinstance(stated, str) else set(stated)
+    kinds = (stated,) if isinstance(stated, str) else stated
+    if not isinstance(kinds, list | tuple) or not all(isinstance(kind, str) for kind in kinds):
+        raise _no_schema("a type")
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping) or not all(isinstance(name, str) for name in properties):
+        raise _no_schema("properties")
     items = schema.get("items")
     return _Shape(
         kinds=frozenset("number" if kind == "integer" else kind for kind in kinds),
-        properties={name: _compile(inner) for name, inner in schema.get("properties", {}).items()},
-        items=_compile(items) if items is not None else None,
+        properties={name: _compile(inner, depth - 1) for name, inner in properties.items()},
+        items=_compile(items, depth - 1) if items is not None else None,
+    )
+
+
+def _no_schema(what: str) -> UsageError:
+    return UsageError(
+        f"{what} that is none: allowed are objects, a type as text or a list of texts, and properties as an "
+        f"object of schemas, at most {MAX_DEPTH} deep, for example "
+        "{'type': 'object', 'properties': {'amount': {'type': 'number'}}}"
     )

@@ -25,7 +25,7 @@ from isolation_kit.runtime.hooks import Decision
 from isolation_kit.runtime.log import write
 from isolation_kit.runtime.machine import Machine, State
 from isolation_kit.runtime.messages import Message
-from isolation_kit.runtime.parts import ParentScope, Step
+from isolation_kit.runtime.parts import ParentScope, Step, step_of
 from isolation_kit.runtime.result import Status, SubAgentResult
 from isolation_kit.runtime.routing import Routed, Rule, RuleError, checked_rules, parse
 from isolation_kit.runtime.store import Store, StoreError
@@ -175,7 +175,7 @@ async def _inputs(
     if not task.rule.question:
         return {"person": task.subject, **task.inputs}
     stored = await _kept(runtime, parent, parent.store.steps(scope.user, scope.session))
-    steps = tuple(Step(raw["subject"], raw["inputs"]) for raw in stored if "subject" in raw)
+    steps = tuple(step for raw in stored if (step := step_of(raw)) is not None)
     subject = _known(task.subject, steps)
     step = runtime.parts.resolve_subject(steps, subject)
     if step is None:

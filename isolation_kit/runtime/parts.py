@@ -25,7 +25,7 @@ from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.text import Digest, canonical
 from isolation_kit.runtime.tools import ToolText, filter_tool_result
 
-__all__ = ["CLEAN", "TASK", "ParentScope", "Parts", "Step", "resolve_subject", "write_brief"]
+__all__ = ["CLEAN", "TASK", "ParentScope", "Parts", "Step", "resolve_subject", "step_of", "write_brief"]
 
 TASK = "task"  # the privileged tool: what delegates is called so unless declared otherwise
 
@@ -52,6 +52,16 @@ class Step:
 
     subject: str
     inputs: Mapping[str, str]
+
+
+def step_of(raw: Any) -> Step | None:
+    """The step that a stored value stands for, or None: others may have stored another shape."""
+    if not isinstance(raw, Mapping):
+        return None
+    subject, inputs = raw.get("subject"), raw.get("inputs")
+    if not isinstance(subject, str) or not isinstance(inputs, Mapping):
+        return None
+    return Step(subject, inputs) if all(isinstance(text, str) for text in inputs.values()) else None
 
 
 def write_brief(scope: ParentScope, spec: ChildSpec, inputs: Mapping[str, str], digest: Digest) -> TaskBrief:

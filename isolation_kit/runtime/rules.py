@@ -14,8 +14,9 @@ from operator import ge, gt, le, lt
 from typing import Any
 
 from isolation_kit.errors import UsageError
+from isolation_kit.runtime.text import canonical
 
-__all__ = ["Rule", "compiled"]
+__all__ = ["Rule", "check", "compiled"]
 
 Rule = Callable[[Any], str]
 """Takes a value of declared fields and types only; gives the path of the first broken rule, or ""."""
@@ -53,6 +54,28 @@ def compiled(schema: Mapping[str, Any]) -> Rule:
     return first
 
 
+def check(schema: Mapping[str, Any]) -> None:
+    """Refuse what is no JSON Schema, or cannot be sent to a model as JSON.
+
+    Raises:
+        UsageError: it names the rule and none of the schema's words.
+    """
+    try:
+        canonical(schema)
+        if _everyday(schema):
+            _rule(schema)
+        else:
+            _strict().check_schema(schema)
+    except UsageError:
+        raise
+    except Exception as error:  # jsonschema's own errors among them, which quote the schema
+        raise UsageError(
+            f"a schema that is no JSON Schema ({type(error).__name__}); write it as 2020-12 has it, of "
+            "objects, lists, texts and finite numbers, for example {'type': 'object', "
+            "'properties': {'answer': {'type': 'string'}}}"
+        ) from None
+
+
 def _everyday(schema: object) -> bool:
     if not isinstance(schema, Mapping):
         return False
@@ -86,6 +109,8 @@ def _rule(schema: Mapping[str, Any]) -> Rule | None:
 
 
 def _keyword(name: str, stated: Any) -> Rule | None:
+    if (name in _BOUNDS or name in _LENGTHS) and type(stated) not in (int, float):
+        raise TypeError("a bound is a number")
     if name in _BOUNDS:
         return _bound(name, stated, _BOUNDS[name])
     if name in _LENGTHS:
@@ -126,6 +151,8 @@ def _items(stated: Mapping[str, Any]) -> Rule | None:
 
 
 def _required(stated: Sequence[str]) -> Rule:
+    if isinstance(stated, str) or not all(isinstance(name, str) for name in stated):
+        raise TypeError("required is a list of texts")
     names = frozenset(stated)
     return lambda value: "" if not isinstance(value, dict) or names <= value.keys() else "required"
 

@@ -11,11 +11,15 @@ Only the parent touches it; a child gets values, never a session id. The rules, 
   shorten a fresh step's from 30 minutes to 10; adding up would let a polling reader keep it for ever.
 - **Expired is gone.** An expired step is never returned, and deleted. A number is not given out again while
   its session has a step, so a key that someone kept never names another step of the same session.
+- **One clock.** A store has no other notion of time: set back, it keeps its steps so much longer. A time that
+  is no number is refused.
 - Values are kept as canonical JSON bytes, so no reader can change what another one reads.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -57,6 +61,7 @@ __all__ = [
     "check_key",
     "encoded",
     "taken",
+    "time_of",
 ]
 
 LIFETIME = 30 * 60.0  # seconds after a write or an edit
@@ -128,7 +133,7 @@ def check_ids(user: object, session: object) -> None:
         StoreInputError: it names the rule and never the id.
     """
     for name, given in (("user", user), ("session", session)):
-        if not isinstance(given, str):
+        if type(given) is not str:  # a subclass may compare, or encode itself, as another's id
             raise StoreInputError(f"the {name} id is a {type(given).__name__}; give a str such as 'u_8a3f'")
         if not 0 < len(given.encode("utf-8", "surrogatepass")) <= ID_LIMIT:
             raise StoreInputError(
@@ -148,21 +153,38 @@ def check_key(key: StepKey) -> None:
         raise StoreInputError("a step is a whole number from 0, for example 3; append gives out the next one")
 
 
+def time_of(clock: Callable[[], float]) -> float:
+    """The time in seconds that `clock` tells.
+
+    Raises:
+        StoreUnavailableError: if it is no finite number: such a step would expire never, or at once.
+    """
+    now = clock()
+    if not math.isfinite(now):
+        raise StoreUnavailableError("the store's clock tells no finite number; give it one such as time.time")
+    return now
+
+
 def encoded(value: Any) -> bytes:
     """`value` as the bytes that a store keeps.
 
     Raises:
         StoreInputError: for what would not be read back as it was written: no JSON, NaN, a lone surrogate,
-            two keys with one name, too deep, too large.
+            two keys with one name, a key that is no text, a tuple, too deep, too large.
     """
     try:
         data = canonical(value).encode()
-        loads(data)
+        same = loads(data) == value
     except (TypeError, ValueError, RecursionError, StrictJSONError) as error:
         raise StoreInputError(
             f"a {type(value).__name__} that is no strict JSON value ({type(error).__name__}) cannot be "
             'stored; give objects, lists, strings and finite numbers, for example {"bill": "B-17"}'
         ) from None
+    if not same:
+        raise StoreInputError(
+            f"a {type(value).__name__} with a key that is no text, or with a tuple, would be read back as "
+            'another value; give text keys and lists, for example {"1": ["a"]}'
+        )
     return data
 
 

@@ -20,10 +20,22 @@ from isolation_kit.runtime.store_errors import (
     StoreUnavailableError,
 )
 
-__all__ = ["connected", "erased", "identity", "told_as_failure", "transaction"]
+__all__ = [
+    "Identity",
+    "connected",
+    "erased",
+    "identity",
+    "log_identity",
+    "told_as_failure",
+    "transaction",
+    "whole",
+]
 
 _APPLICATION = 0x49_53_4F_4B  # "ISOK": marks the file as ours, so that no other database is written into
 _LAYOUT = 1
+_HEADER = 100  # bytes
+
+Identity = tuple[int, int]
 
 _PRAGMAS = (
     "synchronous = FULL",  # what was acknowledged survives a power cut, not only a kill
@@ -133,10 +145,27 @@ def erased(connection: sqlite3.Connection) -> bool:
     return not busy
 
 
-def identity(path: Path) -> tuple[int, int]:
+def identity(path: Path) -> Identity:
     """Which file lies at `path`, by device and number."""
     status = path.lstat()
     return status.st_dev, status.st_ino
+
+
+def whole(path: Path) -> Identity | None:
+    """`identity`, or None of a file that is shorter than a database's header.
+
+    The header is not read: closing a descriptor on the file would drop the connection's locks.
+    """
+    status = path.lstat()
+    return (status.st_dev, status.st_ino) if status.st_size >= _HEADER else None
+
+
+def log_identity(path: Path) -> Identity | None:
+    """Which write-ahead log lies beside the file; None for none."""
+    try:
+        return identity(path.with_name(f"{path.name}-wal"))
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from isolation_kit.runtime.store import LIFETIME, RENEWAL, StepKey, check_ids, check_key, encoded, taken
+from isolation_kit.runtime.store import (
+    LIFETIME,
+    RENEWAL,
+    StepKey,
+    check_ids,
+    check_key,
+    encoded,
+    taken,
+    time_of,
+)
 from isolation_kit.runtime.store_merge import merged
 from isolation_kit.strictjson import loads
 
@@ -136,7 +145,7 @@ class MemoryStore:
 
     def _swept(self) -> float:
         """The time, after everything that has expired by then is gone."""
-        now = self._now()
+        now = time_of(self._now)
         if now < self._earliest:
             return now
         for name, session in tuple(self._sessions.items()):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from isolation_kit.errors import StrictJSONError
 from isolation_kit.runtime.store import encoded
-from isolation_kit.runtime.store_errors import StaleEditError, StepMissingError
+from isolation_kit.runtime.store_errors import StaleEditError, StepMissingError, StoreCorruptError
 from isolation_kit.runtime.text import canonical
 from isolation_kit.strictjson import loads
 
@@ -27,6 +28,7 @@ def merged(versions: tuple[bytes, ...], version: int, edited: bytes) -> bytes:
     Raises:
         StaleEditError: if a newer version changed the same fields in another way.
         StepMissingError: if there is no such version.
+        StoreCorruptError: if one of the versions is no JSON.
     """
     if type(version) is not int or not 0 < version <= len(versions):
         raise StepMissingError(
@@ -36,7 +38,11 @@ def merged(versions: tuple[bytes, ...], version: int, edited: bytes) -> bytes:
     base, newest = versions[version - 1], versions[-1]
     if edited in (base, newest) or newest == base:
         return newest if edited == base else edited
-    return _by_field(loads(base), loads(newest), loads(edited), version, len(versions))
+    try:
+        stored = loads(base), loads(newest)
+    except StrictJSONError:
+        raise StoreCorruptError("a stored value is damaged; move the store's file away") from None
+    return _by_field(*stored, loads(edited), version, len(versions))
 
 
 def _by_field(base: object, newest: object, edited: object, version: int, last: int) -> bytes:

@@ -133,4 +133,4 @@ def _where(user: str, session: str, first: int, last: int) -> dict[str, bytes | 
 
 
 def _id(name: str) -> bytes:
-    return name.encode("utf-8", "surrogatepass")
+    return str.encode(name, "utf-8", "surrogatepass")

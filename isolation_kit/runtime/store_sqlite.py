@@ -26,14 +26,14 @@ from typing import Any, TypeVar
 
 from isolation_kit.closing import Closing
 from isolation_kit.errors import StrictJSONError
-from isolation_kit.runtime.store import StepKey, check_ids, check_key, encoded
+from isolation_kit.runtime.store import StepKey, check_ids, check_key, encoded, time_of
 from isolation_kit.runtime.store_errors import (
     StoreClosedError,
     StoreCorruptError,
     StoreLockedError,
     StoreUnavailableError,
 )
-from isolation_kit.runtime.store_file import connected, erased, identity, told_as_failure
+from isolation_kit.runtime.store_file import Identity, connected, erased, log_identity, told_as_failure, whole
 from isolation_kit.runtime.store_rows import (
     TABLES,
     Written,
@@ -86,7 +86,9 @@ class SqliteStore(Closing):
         self._erased = float("-inf")
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="session-store")
         try:
-            self._connection, self._file = self._worker.submit(self._open, busy_ms, max_bytes).result()
+            self._connection, self._file, self._log = self._worker.submit(
+                self._open, busy_ms, max_bytes
+            ).result()
         except BaseException:
             self._worker.shutdown()
             raise
@@ -167,27 +169,39 @@ class SqliteStore(Closing):
 
     # From here on everything runs in the worker thread.
 
-    def _open(self, busy_ms: int, max_bytes: int | None) -> tuple[sqlite3.Connection, tuple[int, int]]:
+    def _open(
+        self, busy_ms: int, max_bytes: int | None
+    ) -> tuple[sqlite3.Connection, Identity | None, Identity | None]:
         with told_as_failure():
-            return connected(self._path, TABLES, busy_ms, max_bytes), identity(self._path)
+            connection = connected(self._path, TABLES, busy_ms, max_bytes)
+            # The log is there from the first look into the file until the last connection is closed.
+            return connection, whole(self._path), log_identity(self._path)
 
     def _worked(self, work: Callable[..., T], *args: Any) -> T:
         with told_as_failure():
-            if identity(self._path) != self._file:
-                raise StoreUnavailableError("the store's file was replaced; put it back, or open the new one")
-            now = self._now()
+            self._check_files()
+            now = time_of(self._now)
             if cleared(self._connection, now):
                 self._to_erase = True
             out = work(self._connection, now, *args)
+            self._check_files()  # what was written into a file that nobody will find is not acknowledged
         if self._to_erase and now - self._erased >= _ERASE_EVERY:
             # Nobody waits for it. Should it fail, the file stays as it is for a minute, or until purge().
             self._erased = now
             self._worker.submit(self._erase, self._connection, now)
         return out
 
+    def _check_files(self) -> None:
+        """File and log must be those that were opened: SQLite writes into deleted ones as well."""
+        if whole(self._path) != self._file or log_identity(self._path) != self._log:
+            raise StoreUnavailableError(
+                "the store's file or its log was replaced, deleted or emptied from outside, and what was "
+                "written since is lost; put both back, or open the store anew"
+            )
+
     def _ended(self) -> None:
         with told_as_failure(), closing(self._connection):
-            if cleared(self._connection, self._now()) or self._to_erase:
+            if cleared(self._connection, time_of(self._now)) or self._to_erase:
                 erased(self._connection)
 
     def _erase(self, connection: sqlite3.Connection, now: float) -> bool:

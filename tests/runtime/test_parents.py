@@ -332,6 +332,29 @@ def test_a_store_that_cannot_be_read_ends_a_follow_up(rig: Any) -> None:
     assert made.watcher.named("delegation_began") == []
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        5,
+        None,
+        ["subject"],
+        "subject",
+        {"subject": 1},
+        {"subject": "张伟"},
+        {"subject": "张伟", "inputs": 5},
+        {"subject": ["张伟"], "inputs": {}},
+        {"subject": "张伟", "inputs": {"id": 5}},
+    ],
+    ids=repr,
+)
+def test_a_stored_step_of_another_shape_is_none(rig: Any, step: Any) -> None:
+    """Others may write into the session too; a follow-up finds what is a step and no more."""
+    made, parent = rules(rig)
+    asyncio.run(parent.store.append("u", "s", step))
+    (answer,) = talk(made, parent, ("u", "张伟的账单最便宜吗"))
+    assert answer == "张伟: 没有找到此前的查询：请写明账单编号。"
+
+
 # -- foreign code that raises ----------------------------------------------------------------------------
 
 

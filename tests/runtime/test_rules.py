@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from isolation_kit.errors import UsageError
-from isolation_kit.runtime import rules
+from isolation_kit.runtime import ChildSpec, rules
 from isolation_kit.runtime.fields import AllowList
 from isolation_kit.runtime.text import keyed_digest
 
@@ -150,3 +151,44 @@ def test_the_public_suite_agrees(corpora: Path) -> None:
                     compared += 1
                     compiled += rules._everyday(schema)
     assert compared > compiled > 100
+
+
+_CYCLE: dict[str, Any] = {"type": "object"}
+_CYCLE["properties"] = {"a": _CYCLE}
+_HIDDEN: dict[str, Any] = {"type": "object"}
+_HIDDEN["anyOf"] = [_HIDDEN]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": 5}, {"type": [5]}, {"properties": []}, {"properties": {1: {}}}, {"items": 5}, [], _CYCLE],
+    ids=["type", "types", "properties", "name", "items", "list", "cycle"],
+)
+def test_an_allow_list_of_no_schema_is_refused(schema: Any) -> None:
+    """When it is made, in the kit's own words: not in the middle of a delegation."""
+    with pytest.raises(UsageError):
+        AllowList(schema)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"required": 5},
+        {"required": "answer"},
+        {"enum": 5},
+        {"minLength": "1"},
+        {"maximum": "1"},
+        {"pattern": "["},
+        {"anyOf": 5},
+        {"default": {1, 2}},
+        {"properties": {"a": {"default": float("nan")}}},
+        _HIDDEN,
+    ],
+    ids=lambda extra: "-".join(extra),
+)
+def test_a_spec_whose_outputs_are_no_schema_is_refused(worker: ChildSpec, extra: Any) -> None:
+    """Of its inputs as well; the clean twin is the worker itself."""
+    schema = {"type": "object", **extra}
+    for changed in ({"outputs": schema}, {"inputs": schema}):
+        with pytest.raises(UsageError):
+            replace(worker, **changed)

@@ -124,8 +124,18 @@ def test_every_write_is_told_and_nothing_else(fresh: Fresh) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), {SECRET}, f"{SECRET}\ud800", {1: SECRET, "1": SECRET}, 10**5000, SECRET.encode()],
-    ids=["nan", "set", "surrogate", "two-equal-keys", "digits", "bytes"],
+    [
+        float("nan"),
+        {SECRET},
+        f"{SECRET}\ud800",
+        {1: SECRET, "1": SECRET},
+        10**5000,
+        SECRET.encode(),
+        {1: SECRET},
+        (SECRET, 1),
+        {"a": [(SECRET,)]},
+    ],
+    ids=["nan", "set", "surrogate", "equal-keys", "digits", "bytes", "number-key", "tuple", "inner-tuple"],
 )
 def test_a_value_that_could_not_be_read_back_is_refused(fresh: Fresh, value: Any) -> None:
     """The error names the type and nothing of the value; no step was taken."""
@@ -165,3 +175,19 @@ def test_what_is_no_key_is_refused(fresh: Fresh, user: Any, session: Any, step: 
             with pytest.raises(StoreInputError) as caught:
                 asyncio.run(call)
             assert "uuu" not in str(caught.value)
+
+
+class _Posing(str):
+    """A text that encodes itself as another's id."""
+
+    def encode(self, *_: Any) -> bytes:
+        """Another user's."""
+        return b"victim"
+
+
+def test_an_id_that_encodes_itself_reads_no_other_users_step(fresh: Fresh) -> None:
+    """A subclass of str is refused: it may answer for itself what it is."""
+    with fresh() as store:
+        asyncio.run(store.append("victim", "s", SECRET))
+        with pytest.raises(StoreInputError):
+            asyncio.run(store.steps(_Posing("u"), "s"))

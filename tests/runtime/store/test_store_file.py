@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -264,3 +264,33 @@ def test_a_cancelled_writer_leaves_no_write_unseen(tmp_path: Path) -> None:
     ):
         asyncio.run(scene(store, other))
     assert seen == [b"1"]
+
+
+@pytest.mark.parametrize("harm", ["log", "emptied"])
+def test_interference_from_outside_is_told_before_anything_is_acknowledged(tmp_path: Path, harm: str) -> None:
+    """SQLite writes on into a deleted log, and the step would be gone with the last connection."""
+    path = tmp_path / "s.db"
+    store = SqliteStore(path)
+    asyncio.run(store.append("u", "s", 1))
+    if harm == "log":
+        os.unlink(f"{path}-wal")
+    else:
+        asyncio.run(store.purge())
+        os.truncate(path, 0)
+    with pytest.raises(StoreUnavailableError):
+        asyncio.run(store.append("u", "s", 2))
+    with suppress(StoreError):
+        store.close()
+
+
+def test_an_edit_of_a_damaged_value_is_told_as_damage(tmp_path: Path) -> None:
+    """As reading it is: the kit's own error, without a byte of it."""
+    path = tmp_path / "s.db"
+    with SqliteStore(path) as store:
+        key = asyncio.run(store.append("u", "s", {"a": 1}))
+        asyncio.run(store.edit(key, 1, {"a": 2}))
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("UPDATE step SET value = ? WHERE version = 2", (SECRET.encode(),))
+        with pytest.raises(StoreCorruptError) as caught:
+            asyncio.run(store.edit(key, 1, {"a": 3}))
+        assert _is_silent(caught.value)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isolation_kit.runtime import StepKey, Store
-from isolation_kit.runtime.store import StepMissingError
+from isolation_kit.runtime.store import StepMissingError, StoreUnavailableError
 
 Fresh = Callable[..., AbstractContextManager[Store]]
 
@@ -132,3 +132,15 @@ def test_a_kept_key_never_names_another_step(fresh: Fresh, clock: Any) -> None:
 
     with fresh(now=clock) as store:
         asyncio.run(scene(store))
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf")], ids=repr)
+def test_a_clock_that_tells_no_number_is_refused(fresh: Fresh, clock: Any, seconds: float) -> None:
+    """A step of such a time would expire never, or be gone at once; nothing was changed."""
+    with fresh(now=clock) as store:
+        asyncio.run(store.append("u", "s", 1))
+        told, clock.seconds = clock.seconds, seconds
+        with pytest.raises(StoreUnavailableError):
+            asyncio.run(store.append("u", "s", 2))
+        clock.seconds = told
+        assert asyncio.run(store.steps("u", "s")) == (1,)
