@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +11,11 @@ from pathlib import Path
 from isolation_kit.cli.codes import CODES
 from isolation_kit.content import load_attacks, load_fingerprint_classes
 from isolation_kit.faces import (
+    PATIENCE,
     Clock,
     Done,
     Options,
+    Progress,
     Project,
     Work,
     begin,
@@ -54,7 +57,7 @@ def run(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 def _audit(project: Project, words: Sequence[str]) -> int:
     clock = Clock()
     why = "the run was interrupted"
-    with Work(project) as work:
+    with Work(project, progress=_progress()) as work:
         try:
             for item in project.items:
                 _tell(work.run(item))
@@ -67,6 +70,17 @@ def _audit(project: Project, words: Sequence[str]) -> int:
     for remark in finished.remarks:
         print(remark)
     return CODES[finished.verdict]
+
+
+def _progress() -> Progress:
+    """Tells on standard error: standard output is the report's."""
+    stream = sys.stderr  # while a target runs, `sys.stderr` is another
+
+    def tell(line: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # closed, perhaps by the target
+            print(line, file=stream, flush=True)
+
+    return Progress(tell, 0 if stream.isatty() else PATIENCE)
 
 
 def replay(arguments: argparse.Namespace, words: Sequence[str]) -> int:
@@ -94,7 +108,7 @@ def _project(arguments: argparse.Namespace, options: Options) -> Project:
 def _tell(done: Done) -> Verdict:
     head, _, rest = done.judged.text.partition("\n")
     verdict, _, about = head.partition(": ")
-    print(f"{verdict:<13}{done.outcome.item.name}: {about}" + (f"\n{rest}" if rest else ""), flush=True)
+    print(f"{verdict:<12} {done.outcome.item.name}: {about}" + (f"\n{rest}" if rest else ""), flush=True)
     return done.judged.verdict
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from isolation_kit.errors import ConfigError, KitError
 from isolation_kit.faces.lock import Lock
 from isolation_kit.faces.parts import dump_outcome, load_outcome
-from isolation_kit.journal import Entry, Journal, read
+from isolation_kit.faces.progress import WatchedJournal
+from isolation_kit.journal import Entry, read
 from isolation_kit.outcome import Item, ItemOutcome
 from isolation_kit.scenario import Scenario
 
@@ -188,9 +189,9 @@ class Output:
 
     # -- the journal -------------------------------------------------------------------------------------
 
-    def journal(self, worker: str) -> Journal:
+    def journal(self, worker: str) -> WatchedJournal:
         """The findings log of one worker process."""
-        return Journal(self.journal_folder / f"{worker}.jsonl")
+        return WatchedJournal(self.journal_folder / f"{worker}.jsonl")
 
     def journalled(self) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
         """All that the workers logged, and remarks on logs that are torn or broken."""

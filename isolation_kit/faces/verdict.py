@@ -11,6 +11,7 @@ from isolation_kit.faces.project import Project
 from isolation_kit.finding import Verdict
 from isolation_kit.outcome import ItemOutcome
 from isolation_kit.report import RunBlock, Timing, build, exit_verdict
+from isolation_kit.report.words import count_words
 
 __all__ = ["Judged", "fail_on", "judge"]
 
@@ -54,7 +55,8 @@ def _text(
 ) -> str:
     (row,) = report["items"]
     if verdict is Verdict.PASS:
-        return f"{verdict}: {row['cases']} cases"
+        allowed = sum(found["state"] == "allowed" for found in report["fingerprints"])
+        return f"{verdict}{f' ({allowed} allowed)' if allowed else ''}: {count_words(row['cases'], 'case')}"
     reasons = [reason.removeprefix("error: ") for reason in row["reasons"]]
     if verdict in (Verdict.LEAK, Verdict.LOSS):
         lines = [*_leaks(project, report, row, verdict, gate), *(f"  {reason}" for reason in reasons)]
@@ -82,8 +84,8 @@ def _leaks(
         row for row in report["fingerprints"] if row["counts"] and (gate == "any" or row["status"] == "new")
     ]
     cases = item["cases_by_verdict"][str(verdict)]
-    noun = "fingerprint" if len(rows) == 1 else "fingerprints"
-    lines = [f"{verdict}: {len(rows)} {noun}, in {cases} of {item['cases']} cases"]
+    found, among = count_words(len(rows), "fingerprint"), count_words(item["cases"], "case")
+    lines = [f"{verdict}: {found}, in {cases} of {among}{_without(rows, item)}"]
     lines += [f"  {_line(row)}" for row in rows[:_TOP]]
     if len(rows) > _TOP:
         lines.append(f"  and {len(rows) - _TOP} more in the report")
@@ -91,11 +93,20 @@ def _leaks(
     return lines
 
 
+def _without(rows: Sequence[Mapping[str, Any]], item: Mapping[str, Any]) -> str:
+    """Why the shares below are of fewer cases."""
+    parrots = item["cases_by_mode"].get("exposure", 0)
+    if not parrots or not any(row["structural"]["count"] for row in rows):
+        return ""
+    return f"; below without {count_words(parrots, 'parrot case')}"
+
+
 def _line(row: Mapping[str, Any]) -> str:
     mode = "structural" if row["structural"]["count"] else "exposure"
     share = row[mode]
     where = f"{row['kind']} {row['what']} -> {row['channel']} ({row['direction']}) at {row['edge']}"
-    return f"{where}: {share['count']} of {share['n']} cases"
+    noun = "case" if mode == "structural" else "parrot case"
+    return f"{where}: {share['count']} of {count_words(share['n'], noun)}"
 
 
 def _case_lines(project: Project, rows: Sequence[Mapping[str, Any]], target: str) -> list[str]:

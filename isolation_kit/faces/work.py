@@ -6,17 +6,19 @@ import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isolation_kit.audit import Campaign
+from isolation_kit.audit import BLOCK, Campaign, blocks
 from isolation_kit.closing import Closing
 from isolation_kit.config import place_of
 from isolation_kit.conversation import conversation
 from isolation_kit.errors import IsolationKitError
 from isolation_kit.faces.output import write_file
+from isolation_kit.faces.progress import Progress
 from isolation_kit.faces.project import REPLAY, Project
 from isolation_kit.faces.recover import recovered
 from isolation_kit.faces.verdict import Judged, judge
 from isolation_kit.finding import Fingerprint, Mode, Verdict
 from isolation_kit.fingerprints import CaseOutcome, Tally
+from isolation_kit.generate import SWEEP, sweep
 from isolation_kit.hush import hushed, unpatched
 from isolation_kit.journal import read
 from isolation_kit.outcome import Item, ItemOutcome, Smallest
@@ -39,22 +41,30 @@ class Work(Closing):
 
     Args:
         worker: names the process's findings log, for example `main` or `gw0`.
+        progress: hears of every case.
     """
 
-    def __init__(self, project: Project, worker: str = "main") -> None:
+    def __init__(self, project: Project, worker: str = "main", progress: Progress | None = None) -> None:
         self.project = project
         self._journal = project.output.journal(worker)
+        self._journal.progress = self._progress = progress
         self._campaigns: dict[str, Campaign] = {}
 
     def run(self, item: Item) -> Done:
         """Run one item and store its part before anything is said of it."""
         with unpatched(), hushed():
             campaign = self._campaign(item.target)
-            outcome = self._outcome(campaign, item)
+            with self._told(item):
+                outcome = self._outcome(campaign, item)
             if self.project.options.reveal:
                 self._reveal(campaign, outcome)
         part = self.project.output.store(outcome)
         return Done(outcome, judge(self.project, outcome), part)
+
+    def _told(self, item: Item) -> contextlib.AbstractContextManager[None]:
+        if self._progress is None or self.project.case is not None:
+            return contextlib.nullcontext()
+        return self._progress.over(item, _expected(self.project, item))
 
     def _outcome(self, campaign: Campaign, item: Item) -> ItemOutcome:
         """What the item found; where the kit itself fails, what it had found until then."""
@@ -91,6 +101,15 @@ class Work(Closing):
         self._campaigns.clear()
         with contextlib.suppress(OSError):
             self._journal.close()
+
+
+def _expected(project: Project, item: Item) -> int:
+    """How many cases an item has, if its family has that many different ones."""
+    if item.family == SWEEP:
+        return sum(1 for _ in sweep(project.declarations[item.target]))
+    cases = project.config.run.cases
+    mine = blocks(cases, project.options.shard)
+    return sum(min(BLOCK, cases - block * BLOCK) for block in mine)
 
 
 def replayed(item: Item, scenario: Scenario, case: CaseOutcome) -> ItemOutcome:

@@ -25,6 +25,7 @@ from isolation_kit.faces import (
 from isolation_kit.finding import Verdict
 from isolation_kit.outcome import Item
 from isolation_kit.pytest_plugin.items import AuditFile, AuditItem
+from isolation_kit.pytest_plugin.waiting import Terminal
 
 __all__ = ["Session", "config_file", "start"]
 
@@ -105,6 +106,7 @@ class Session:
         self._ran = False
         self._finished: Finished | None = None
         self._trouble = ""
+        self._terminal = Terminal(heard=not self._is_worker)
 
     @property
     def _is_worker(self) -> bool:
@@ -148,7 +150,7 @@ class Session:
         """Run one item in this process."""
         if self._work is None:
             worker = getattr(self._config, "workerinput", {"workerid": "main"})
-            self._work = Work(self.project, worker["workerid"])
+            self._work = Work(self.project, worker["workerid"], self._terminal.progress)
         return self._work.run(item)
 
     @pytest.hookimpl(wrapper=True)
@@ -224,6 +226,7 @@ class Session:
     def pytest_unconfigure(self) -> None:
         """Let other runs use the output folder."""
         self.project.output.release()
+        self._terminal.close()
 
     def _why(self, item: Item) -> str:
         if item in self._crashed:

@@ -103,7 +103,7 @@ def derive(facts: Facts) -> dict[str, Any]:
     items = item_rows(facts)
     coverage = coverage_rows(facts, rows)
     strict, declared = strict_and_declared(rows)
-    scope = scope_block(facts, rows, coverage)
+    scope = scope_block(facts, items, coverage)
     return {
         "schema": SCHEMA,
         "verdict": report_verdict(items, scope["missing_shards"]),

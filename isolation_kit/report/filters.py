@@ -14,6 +14,7 @@ from isolation_kit.scenario import Slot
 
 __all__ = ["allow_lists", "filter_rules", "pollution_block"]
 
+_NOISE = (Slot.PARENT_TOOL_NOISE, Slot.CHILD_TOOL_NOISE)
 _TOP = 3
 _FIELDS = 8
 _ENTRIES = 100
@@ -46,14 +47,14 @@ def pollution_block(facts: Facts) -> dict[str, Any]:
 
 
 def filter_rules(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The three classes that pollute most; share is that of all polluting occurrences."""
+    """The three classes that pollute most; share is that of all polluting occurrences in tools' fields."""
     class_of = _class_of(facts)
+    seen = _occurrences(facts, rows)
     weights: Counter[str] = Counter()
-    for what, count in _occurrences(facts, rows).items():
+    for what, count in seen.items():
         weights[class_of.get(what, what if what.startswith(FIELD) else "")] += count
     del weights[""]
     total = sum(weights.values())
-    seen = _occurrences(facts, rows)
     out = []
     for rank, (name, count) in enumerate(_ranked(weights)[:_TOP], start=1):
         fields = [
@@ -101,7 +102,9 @@ def _occurrences(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> Counter[str
     """Cases and POLLUTION_DETECTED events by slot or field; allowed and lost data are no pollution."""
     out: Counter[str] = Counter()
     for row in rows:
-        if row["kind"] == "LEAK" and not row["allowed_by"]:
+        # No filter of fields keeps away what is no tool's field: the user's words, the parent's history.
+        in_a_field = row["what"].startswith(FIELD) or row["what"] in _NOISE
+        if row["kind"] == "LEAK" and not row["allowed_by"] and in_a_field:
             out[row["what"]] += row["structural"]["count"]
     for item in facts.items.values():
         for (field, _), count in item.tally.pollution.items():

@@ -9,7 +9,7 @@ from isolation_kit.report.advice import advice
 from isolation_kit.report.rows import recipient, worst_family
 from isolation_kit.report.words import capital, count_words, listed, share_words, story
 
-__all__ = ["EXPOSURES_COUNT", "finding_row", "folded", "grouped", "remedies", "size_of"]
+__all__ = ["EXPOSURES_COUNT", "exposure_words", "finding_row", "folded", "grouped", "remedies", "size_of"]
 
 _MARKS: Mapping[str, str] = {
     "leak": "LEAK",
@@ -19,8 +19,9 @@ _MARKS: Mapping[str, str] = {
     "allowed": "allowed",
 }
 EXPOSURES_COUNT = 'Exposures do not count unless [policy] reachable = "deny".'
+_EXPOSURE = "An exposure is seen only under parrots: puppets that repeat all they see."
 _NOTES: Mapping[str, tuple[str, str]] = {
-    "exposure": ("exposure", f"Seen only when a model copies its context into its output. {EXPOSURES_COUNT}"),
+    "exposure": ("exposure", f"{_EXPOSURE} {EXPOSURES_COUNT}"),
     "suspect": ("suspect", "Found by likeness and not confirmed: shown, never counted."),
     "allowed": ("allowed finding", "Opened by an [[allow]] entry of the policy: shown, not counted."),
 }
@@ -55,10 +56,23 @@ def folded(rows: Rows) -> list[dict[str, Any]]:
                     "note": note,
                     "rows": shown,
                     "more": size_of(mine) - size_of(shown),
-                    "remedies": [] if failing or state == "allowed" else remedies(shown),
+                    "remedies": [] if failing or state == "allowed" else _unhurried(remedies(shown)),
                 }
             )
     return out
+
+
+def _unhurried(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Advice on what does not count has no severity: nothing of it is urgent."""
+    return [{**entry, "advice": {**entry["advice"], "severity": ""}} for entry in entries]
+
+
+def exposure_words(report: Report) -> str:
+    """What an exposure is and whether it counts; "" if there are none."""
+    if not any(row["state"] == "exposure" for row in report["fingerprints"]):
+        return ""
+    counts = report["policy"]["reachable"] == "deny"
+    return f"{_EXPOSURE} {'Here they count.' if counts else EXPOSURES_COUNT}"
 
 
 def size_of(rows: Rows) -> int:
@@ -81,9 +95,7 @@ def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(groups.values())
 
 
-def finding_row(
-    row: Mapping[str, Any], classes: Report, roots: Mapping[str, str], several: bool
-) -> dict[str, Any]:
+def finding_row(row: Mapping[str, Any], classes: Report, roots: Mapping[str, str]) -> dict[str, Any]:
     share, at = worst_family(row), recipient(row, roots)
     entry = classes.get(row["class"])
     return {
@@ -91,7 +103,7 @@ def finding_row(
         "ids": [row["id"]],
         "also": [],
         "at": at,
-        "place": (f"{row['target']}: " if several else "") + f"{at} {row['channel']}",
+        "place": f"{at} {row['channel']}",
         "state": row["state"],
         "mark": _MARKS[row["state"]],
         "counts": row["counts"],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolation_kit.intervals import effective_interval
 from isolation_kit.report.advice import advice
 from isolation_kit.report.rows import worst_family
+from isolation_kit.report.sampling import compared, parrots, quiet
 from isolation_kit.report.shards import missing_words
 from isolation_kit.report.words import capital, count_words, percent, share_words, story
 
@@ -29,14 +30,23 @@ def headline(report: Report) -> str:
         where = f" (target {top['target']})" if len({item["target"] for item in report["items"]}) > 1 else ""
         return f"{capital(story(top, roots_of(report)))}{where}{often(worst_family(top))}."
     if report["verdict"] == "PASS":
-        n = sum(item["cases_by_mode"].get("structural", 0) for item in report["items"])
-        high = effective_interval(0, n, [])[1]
-        return f"No leak in {count_words(n, 'case')}: at most {percent(high)} of such generated cases leak."
+        return _no_leak(report["items"])
     item = next((item for item in report["items"] if item["verdict"] == report["verdict"]), None)
     if item is None:  # no item is to blame: a part of the run is missing
         return missing_words(report["scope"]["missing_shards"][0])
     reason = item["reasons"][0] if item["reasons"] else "an oracle says so, and names no fingerprint"
     return f"{item['id']}: {reason}."
+
+
+def _no_leak(items: Sequence[Mapping[str, Any]]) -> str:
+    """How many cases say so, and by what."""
+    n, loud = quiet(items), parrots(items)
+    without = f" (without {count_words(loud, 'parrot case')})" if loud else ""
+    high = percent(effective_interval(0, n, [])[1])
+    return (
+        f"No leak in {count_words(n, 'case')}{without}: at most {high} of such generated cases leak. "
+        f"This rests on planted tokens in all of them, and on compared runs in {compared(items):,}."
+    )
 
 
 def roots_of(report: Report) -> dict[str, str]:
@@ -83,12 +93,17 @@ def first_step(report: Report, classes: Report) -> dict[str, str]:
     if top is not None:
         return _both("Look at the first case named below; it shows the leak.")
     if report["verdict"] == "PASS":
-        return _both("Nothing. " + (untested_words(report) or "Each cell of the coverage table was tested."))
+        return _both("Nothing has to be done. " + _raise_coverage(report))
     if report["verdict"] == "INCONCLUSIVE" and not report["items"]:
         return _both("Name a target and a family in isolation.toml, then run again.")
     if not any(item["verdict"] == report["verdict"] for item in report["items"]):
         return _both("Merge the reports of all shards: isolation-kit merge shard-1.json shard-2.json ...")
     return _both("Remove this reason and run again; until then the run proves nothing.")
+
+
+def _raise_coverage(report: Report) -> str:
+    words = untested_words(report)
+    return f"Coverage can be raised: {words}" if words else "Each cell of the coverage table was tested."
 
 
 def untested_words(report: Report) -> str:

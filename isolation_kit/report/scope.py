@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolation_kit.report.facts import Facts, canonical
+from isolation_kit.report.sampling import sampling_sentence
 from isolation_kit.report.shards import missing_shards, shard_sentences
 
 __all__ = ["scope_block"]
 
 
 def scope_block(
-    facts: Facts, rows: Sequence[Mapping[str, Any]], coverage: Sequence[Mapping[str, Any]]
+    facts: Facts, items: Sequence[Mapping[str, Any]], coverage: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Channels not tapped, children not reached, what is untested and stubbed, and the same in sentences."""
     not_tapped = sorted(
@@ -37,6 +38,7 @@ def scope_block(
             "a live model would do with it.",
             "A share is a share of generated cases, not of production traffic.",
             "No exposure means: not by verbatim copying, within the limits of the run.",
+            *sampling_sentence(items, [run["profile"] for run in facts.runs]),
             *_untested_sentence(sum(untested.values()), len(coverage)),
             *_pairs_sentence("Not tapped, so nothing is known of them", not_tapped),
             *_pairs_sentence("Children that no case reached", [pair[:2] for pair in unreached]),

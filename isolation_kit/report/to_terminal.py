@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import textwrap
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolation_kit.report.broken import broken_is_refused
+from isolation_kit.report.columns import columns, cut, excess, pad, shortened, width_of, wrap
 from isolation_kit.report.coverage import STATES
-from isolation_kit.report.findings import EXPOSURES_COUNT
+from isolation_kit.report.findings import remedies, size_of
 from isolation_kit.report.view import view
-from isolation_kit.report.words import share_brief
+from isolation_kit.report.words import count_words, share_brief
 
 __all__ = ["terminal"]
 
 _ROWS = 10
-_EXPOSURES = 3
+_QUIET_ROWS = 3
 _CASES = 2
 _REMEDIES = 3
 _ALLOWED = 3
-_LAST = 16
+_OTHER_CASES = 8
 _LINES = 8
+_TARGET = 8
+_FAMILY = 7  # columns: what is left of a family must tell it apart
+_HEAD = ("FINDING", "SHARE (95 %)", "WHAT", "SEEN AT", "CASES")
 _NARROWEST = 60
 _WIDEST = 110
 _COLORS = {"LEAK": "31;1", "LOSS": "31;1", "ERROR": "33;1", "INCONCLUSIVE": "33;1", "PASS": "32;1"}
@@ -34,14 +36,13 @@ def terminal(report: Mapping[str, Any], *, color: bool = False, width: int = 100
     Only ASCII punctuation of its own, so it survives any console; `color` adds ANSI colours to the verdict.
     """
     failing = any(row["counts"] for row in report["fingerprints"])
-    # Where nothing fails, a few exposures are enough here; remedies and cases stand in the report file.
-    page = view(report, most=_ROWS if failing else _EXPOSURES)
+    page = view(report)
     width = min(max(width, _NARROWEST), _WIDEST)
     parts = [
         _top(page, color, width),
-        _table(page, width),
+        _table(page, width, failing),
         _remedies(page, width),
-        *(_case(row, width) for row in page["cases"][:_CASES]),
+        *_cases(page, width),
         _coverage(page, width),
         _items(page, width),
         _rest(page, report, width),
@@ -53,73 +54,143 @@ def terminal(report: Mapping[str, Any], *, color: bool = False, width: int = 100
 def _top(page: Mapping[str, Any], color: bool, width: int) -> list[str]:
     verdict = page["verdict"]
     shown = f"\x1b[{_COLORS[verdict]}m{verdict}\x1b[0m" if color else verdict
-    summary = _cut(page["summary"], width - len(verdict) - 2)
+    summary = cut(page["summary"], width - len(verdict) - 2)
     return [
         f"{shown}  {summary}",
-        *_wrap(page["headline"], width),
-        *_wrap("Do first: " + page["first_step"]["en"], width, hang=10),
+        *wrap(page["headline"], width),
+        *wrap("Do first: " + page["first_step"]["en"], width, hang=10),
+        *(wrap(page["exposed"], width) if page["exposed"] else []),
     ]
 
 
-def _table(page: Mapping[str, Any], width: int) -> list[str]:
-    if not page["rows"]:
-        return []
-    rows = [
-        (
-            row["mark"] + ("" if row["status"] == "new" or not row["counts"] else " (known)"),
-            share_brief(row["bar"]) if row["bar"] else "not counted",
-            row["what"] + (f" +{len(row['also'])}" if row["also"] else ""),
-            row["place"],
-            f"{row['count']:,}/{row['n']:,} {row['family']}" if row["bar"] else row["family"],
-        )
-        for row in page["rows"]
-    ]
-    lines = _columns(("FINDING", "SHARE (95 %)", "WHAT", "SEEN AT", "CASES"), rows, width)
-    if any(row["also"] for row in page["rows"]):
+def _table(page: Mapping[str, Any], width: int, failing: bool) -> list[str]:
+    """The findings; where nothing fails, the exposures are a count alone."""
+    shown = [row for row in page["rows"] if failing or row["state"] != "exposure"]
+    shown, left = shown[: _ROWS if failing else _QUIET_ROWS], page["more_rows"]
+    lines = _finding_lines(shown, page["targets"], width) if shown else []
+    if any(row["also"] for row in shown):
         lines.append("  +n: more of the same class on the same way")
-    if any(row["state"] == "exposure" and not row["counts"] for row in page["rows"]):
-        lines += _wrap(f"  {EXPOSURES_COUNT}", width, hang=2)
-    if page["more_rows"]:
-        lines.append(f"  ... and {page['more_rows']:,} more in the report file")
+    quiet = 0 if failing else _exposures(page)
+    left += size_of(page["rows"]) - size_of(shown) - quiet
+    if quiet:
+        lines.append(f"  {count_words(quiet, 'exposure')}, not counted: in the report file")
+    if left > 0:
+        lines.append(f"  ... and {left:,} more in the report file")
+    if page["counted_in"] and lines:
+        lines += wrap(f"  {page['counted_in']}", width, hang=2)
     return lines
+
+
+def _exposures(page: Mapping[str, Any]) -> int:
+    return sum(
+        size_of(entry["rows"]) + entry["more"] for entry in page["folded"] if entry["state"] == "exposure"
+    )
+
+
+def _finding_lines(shown: Sequence[Mapping[str, Any]], targets: Sequence[str], width: int) -> list[str]:
+    """What tells rows apart is cut last: first the families go, then the names of the targets."""
+    counts = [f"{row['count']:,}/{row['n']:,}" if row["bar"] else "" for row in shown]
+    last = max(map(len, (_HEAD[-1], *counts)))
+
+    def rows(families: bool, names: Mapping[str, str]) -> list[tuple[str, ...]]:
+        return [
+            (
+                row["mark"] + ("" if row["status"] == "new" or not row["counts"] else " (known)"),
+                share_brief(row["bar"]) if row["bar"] else "not counted",
+                row["what"] + (f" +{len(row['also'])}" if row["also"] else ""),
+                f"{names[row['target']]}: {row['place']}" if names else row["place"],
+                f"{count} {row['family']}".strip() if families else count,
+            )
+            for row, count in zip(shown, counts, strict=True)
+        ]
+
+    full = rows(True, _names(targets, width))
+    room = max(0, max(width_of(line[-1]) for line in full) - last - _FAMILY)
+    if excess(_HEAD, full, width) <= room:
+        return columns(_HEAD, full, width, last=last + _FAMILY)
+    over = excess(_HEAD, rows(False, _names(targets, width)), width)
+    longest = max(map(width_of, targets), default=0)
+    return columns(_HEAD, rows(False, _names(targets, longest - over)), width, last=last)
+
+
+def _names(targets: Sequence[str], size: int) -> dict[str, str]:
+    """How tables name the targets; not at all where there is one."""
+    return shortened(targets, max(size, _TARGET)) if len(targets) > 1 else {}
 
 
 def _remedies(page: Mapping[str, Any], width: int) -> list[str]:
     """What else to do about what counts; the first remedy stands at the top."""
+    shown = page["counting"][:_ROWS]
     others = [
         entry["advice"]
-        for entry in page["remedies"]
+        for entry in remedies(shown)
         if entry["advice"]["remedy"]["en"] != page["first_step"]["en"]
     ]
     lines = [f"REMEDY  {entry['title']['en']}: {entry['remedy']['en']}" for entry in others[:_REMEDIES]]
-    return [piece for line in lines for piece in _wrap(line, width, hang=8)]
+    return [piece for line in lines for piece in wrap(line, width, hang=8)]
 
 
 def _coverage(page: Mapping[str, Any], width: int) -> list[str]:
-    rows = [
-        (f"{grid['target']}: {grid['child']}", *(str(grid["counts"][state] or "-") for state in STATES))
-        for grid in page["grids"]
-    ]
-    if not rows:
+    head, targets = ("COVERAGE", *STATES), page["targets"]
+
+    def rows(names: Mapping[str, str]) -> list[tuple[str, ...]]:
+        return [
+            (
+                f"{names[grid['target']]}: {grid['child']}" if grid["target"] in names else grid["child"],
+                *(str(grid["counts"][state] or "-") for state in STATES),
+            )
+            for grid in page["grids"]
+        ]
+
+    if not page["grids"]:
         return []
-    return _columns(("COVERAGE", *STATES), rows, width, right=(1, 2, 3, 4, 5, 6))
+    over = excess(head, rows(_names(targets, width)), width)
+    longest = max(map(width_of, targets), default=0)
+    return columns(head, rows(_names(targets, longest - over)), width, right=(1, 2, 3, 4, 5, 6))
+
+
+def _cases(page: Mapping[str, Any], width: int) -> list[list[str]]:
+    """One smallest case for each class of leak: the first ones told, the others named with their files."""
+    first: dict[str, Mapping[str, Any]] = {}
+    for row in page["cases"]:
+        unknown = "field" if row["what"].startswith("field.") else row["what"]
+        first.setdefault(f"{row['mark']} {row['class']['id'] if row['class'] else unknown}", row)
+    told, named = list(first.values())[:_CASES], list(first.values())[_CASES:]
+    lines = []
+    for row in named[:_OTHER_CASES]:
+        lines += [
+            cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}", width),
+            cut(f"  replay: isolation-kit replay {row['case']['file']}", width),
+        ]
+    if len(named) > _OTHER_CASES:
+        lines.append(f"  ... {len(named) - _OTHER_CASES} more classes in the report file")
+    return [*(_case(row, width) for row in told), lines]
 
 
 def _case(row: Mapping[str, Any], width: int) -> list[str]:
     case = row["case"]
     how = row["size"] if case["reduced"] else f"{row['size']}, not reduced"
-    lines = [_cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}  ({how})", width)]
+    lines = [cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}  ({how})", width)]
     told = case["conversation"][:_LINES]
-    left = min(max((_width(line["who"]) for line in told), default=0), width // 3)
-    lines += [_cut(f"  {_pad(_cut(line['who'], left), left)}  {line['text']}", width) for line in told]
+    left = min(max((width_of(line["who"]) for line in told), default=0), width // 3)
+    lines += [cut(f"  {pad(cut(line['who'], left), left)}  {line['text']}", width) for line in told]
     if case["lines"] > len(told):
         lines.append(f"  ... {case['lines'] - len(told)} more lines")
-    return [*lines, _cut(f"  replay: isolation-kit replay {case['file']}", width)]
+    return [*lines, cut(f"  replay: isolation-kit replay {case['file']}", width)]
 
 
 def _items(page: Mapping[str, Any], width: int) -> list[str]:
-    rows = [(item["verdict"], item["id"], item["cases"], item["why"]) for item in page["audited"]]
-    return _columns(("VERDICT", "ITEM", "CASES", "WHY"), rows, width, right=(2,)) if rows else []
+    names = _names(page["targets"], width // 3)
+    rows = [
+        (
+            item["verdict"],
+            f"{item['family']}[{names[item['target']]}]" if names else item["family"],
+            item["cases"],
+            item["why"],
+        )
+        for item in page["audited"]
+    ]
+    return columns(("VERDICT", "ITEM", "CASES", "WHY"), rows, width, right=(2,)) if rows else []
 
 
 def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> list[str]:
@@ -127,7 +198,8 @@ def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> lis
     for entry in page["filters"]:
         title = f"{entry['rank']}. {entry['title']['en']} {entry['share_words']}"
         fields = ", ".join(entry["fields"])
-        lines.append(f"  filter {title}" + (f": {fields}" if fields else ""))
+        word = "filter (optional)" if page["verdict"] == "PASS" else "filter"
+        lines.append(f"  {word} {title}" + (f": {fields}" if fields else ""))
     for entry in page["allow_lists"]:
         fields = ", ".join(entry["fields"]) or "no field"
         lines.append(f"  allow-list for {entry['tool']}: {fields} (rule to paste in report.md)")
@@ -142,7 +214,7 @@ def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> lis
     lines.append(
         f"RUN  seed {run['seed']}, profile {run['profile']}, policy {run['policy_digest']}, {seconds:.1f} s"
     )
-    return [piece for line in lines for piece in _wrap(line, width, hang=2)]
+    return [piece for line in lines for piece in wrap(line, width, hang=2)]
 
 
 def _allowed(page: Mapping[str, Any]) -> list[str]:
@@ -154,68 +226,3 @@ def _allowed(page: Mapping[str, Any]) -> list[str]:
         place = f"{row['channel']} ({row['direction']}) at {row['edge']}"
         lines.append(f"  allowed: {what} -> {place}, by {row['allowed_by']}")
     return lines
-
-
-def _columns(
-    head: Sequence[str], rows: Sequence[Sequence[str]], width: int, right: Iterable[int] = ()
-) -> list[str]:
-    """A table whose widest columns give way until it fits."""
-    sizes = [max(_width(line[at]) for line in (head, *rows)) for at in range(len(head))]
-    # The last column is the one that reads well when cut.
-    sizes[-1] -= min(max(0, sum(sizes) + 2 * (len(sizes) - 1) - width), max(0, sizes[-1] - _LAST))
-    while sum(sizes) + 2 * (len(sizes) - 1) > width and max(sizes) > 8:
-        sizes[sizes.index(max(sizes))] -= 1
-    ends = set(right)
-
-    def line(cells: Sequence[str]) -> str:
-        parts = [
-            _pad(_cut(cell, size), size, at in ends)
-            for at, (cell, size) in enumerate(zip(cells, sizes, strict=True))
-        ]
-        return _cut("  ".join(parts), width)
-
-    return [line(head), *map(line, rows)]
-
-
-def _width(text: str) -> int:
-    """Columns on a terminal: East Asian wide characters take two, combining marks none."""
-    if text.isascii():
-        return len(text)
-    return sum(_char_width(char) for char in text)
-
-
-def _char_width(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def _cut(text: str, width: int) -> str:
-    if _width(text) <= width:
-        return text
-    out, used = [], 0
-    for char in text:
-        used += _char_width(char)
-        if used > width - 2:
-            break
-        out.append(char)
-    return "".join(out).rstrip() + ".."
-
-
-def _pad(text: str, width: int, right: bool = False) -> str:
-    space = " " * max(0, width - _width(text))
-    return space + text if right else text + space
-
-
-def _wrap(text: str, width: int, hang: int = 0) -> list[str]:
-    """Lines of at most `width` columns; a text without spaces is cut hard."""
-    if _width(text) == len(text):
-        return textwrap.wrap(text, width, subsequent_indent=" " * hang, break_on_hyphens=False) or [""]
-    return [
-        _cut(line, width)
-        for line in textwrap.wrap(text, width // 2 if _is_wide(text) else width, subsequent_indent=" " * hang)
-    ]
-
-
-def _is_wide(text: str) -> bool:
-    return _width(text) > 1.5 * len(text)

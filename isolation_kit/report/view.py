@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolation_kit.report.coverage import STATES
-from isolation_kit.report.findings import EXPOSURES_COUNT, finding_row, folded, grouped, remedies, size_of
+from isolation_kit.report.findings import (
+    EXPOSURES_COUNT,
+    exposure_words,
+    finding_row,
+    folded,
+    grouped,
+    remedies,
+    size_of,
+)
 from isolation_kit.report.grids import GLYPHS, LEGEND, grids
 from isolation_kit.report.headline import first_step, headline, roots_of, summary, untested_words
+from isolation_kit.report.sampling import counted_in
 from isolation_kit.report.words import count_words, listed, percent, what_words
 
 __all__ = ["view"]
@@ -22,9 +31,8 @@ Report = Mapping[str, Any]
 def view(report: Report, *, most: int = 50) -> dict[str, Any]:
     """The document as text blocks. `most` caps the findings shown; the file holds them all."""
     classes = {entry["id"]: entry for entry in report["classes"]}
-    several = len({row["target"] for row in report["items"]}) > 1
     roots = roots_of(report)
-    rows = grouped([finding_row(row, classes, roots, several) for row in report["fingerprints"]])
+    rows = grouped([finding_row(row, classes, roots) for row in report["fingerprints"]])
     counting, rest = [row for row in rows if row["counts"]], folded(rows)
     tables = grids(report["coverage"])
     return {
@@ -32,6 +40,11 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "headline": headline(report),
         "summary": summary(report),
         "first_step": first_step(report, classes),
+        "exposed": exposure_words(report),
+        "counted_in": counted_in(report["items"]),
+        "targets": sorted(
+            {row["target"] for row in (*report["items"], *report["fingerprints"], *report["coverage"])}
+        ),
         "rows": rows[:most],
         "more_rows": size_of(rows[most:]),
         "counting": counting[:most],
@@ -50,7 +63,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "untested": "" if report["verdict"] == "PASS" else untested_words(report),
         "cases": [row for row in counting[:most] if row["case"]],
         "audited": [_item(item) for item in report["items"]],
-        "pollution": _pollution(report["pollution"]),
+        "pollution": _pollution(report["pollution"], report["verdict"] == "PASS"),
         "filters": [_filter(entry, classes) for entry in report["filters"]],
         "allow_lists": report["allow_lists"],
         "policy": _policy(report["policy"]),
@@ -62,8 +75,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
 def _nothing(rest: Sequence[Mapping[str, Any]]) -> str:
     """What stands where no finding counts."""
     below = " What was seen and does not count stands below the coverage table." if rest else ""
-    exposed = any(entry["state"] == "exposure" for entry in rest)
-    return "No finding counts." + (f" {EXPOSURES_COUNT}" if exposed else "") + below
+    return f"No finding counts.{below}"
 
 
 def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,6 +91,8 @@ def _item(item: Mapping[str, Any]) -> dict[str, Any]:
     reasons = item["reasons"][:3] + ([f"cut: {item['cut']}"] if item["cut"] else [])
     return {
         "id": item["id"],
+        "target": item["target"],
+        "family": item["family"],
         "verdict": item["verdict"],
         "cases": f"{item['cases']:,}{asked}",
         "executions": item["executions"],
@@ -96,13 +110,15 @@ def _item(item: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _pollution(block: Mapping[str, Any]) -> dict[str, Any]:
+def _pollution(block: Mapping[str, Any], green: bool) -> dict[str, Any]:
+    """In a green run all of it was dropped, or the run would not be green."""
     if block["rate"] is None:
         text = "No TaskResponse was seen, so there is no rate."
     else:
         responses = count_words(block["task_responses"], "TaskResponse")
         rate = f"{block['rate']:.2f}"
-        text = f"{block['detected']:,} in {responses}: {rate} per TaskResponse."
+        dropped = "dropped at the bridge: " if green and block["detected"] else ""
+        text = f"{dropped}{block['detected']:,} in {responses}, {rate} per TaskResponse."
 
     def shares(name: str) -> list[dict[str, Any]]:
         return [

@@ -89,12 +89,21 @@ def test_pollution_rate_per_task_response() -> None:
 
 
 def test_top_three_filters_are_toml_to_paste() -> None:
-    """Each rule parses, and the shares are those of all pollution."""
+    """Each rule parses, and the shares are those of all pollution in tools' fields."""
     rules = report([leaky()])["filters"]
-    assert [entry["rank"] for entry in rules] == [1, 2, 3]
+    assert [entry["rank"] for entry in rules] == [1, 2]
     assert rules[0]["class"] == "trace-ids"
     assert all(tomllib.loads(entry["rule"])["filter"][0]["action"] == "drop" for entry in rules)
     assert 0 < sum(entry["share"] for entry in rules) <= 1.00001
+
+
+def test_what_is_no_tools_field_gets_no_filter() -> None:
+    """The user's own words and earlier turns are kept away by the brief, not by a filter of fields."""
+    words = report([Made(cases=20, leaks=(Leak("user.earlier", "child.request"),)).outcome()])
+    field = report([Made(cases=20, leaks=(Leak("field.history", "child.request"),)).outcome()])
+    assert words["fingerprints"][0]["class"] == "parent-history"
+    assert words["filters"] == []
+    assert [entry["class"] for entry in field["filters"]] == ["parent-history"]
 
 
 def test_filter_names_leaves_once() -> None:

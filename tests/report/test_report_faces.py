@@ -15,7 +15,7 @@ from report_samples import LEAKS, Leak, Made, clean_twin, leaky, report, sample
 from isolation_kit.cli.reports import compare
 from isolation_kit.errors import UsageError
 from isolation_kit.report import dump, html, markdown, terminal
-from isolation_kit.report.to_terminal import _width
+from isolation_kit.report.columns import width_of
 from isolation_kit.report.words import percent, share_words
 
 ORDER = (
@@ -63,7 +63,7 @@ def test_terminal_keeps_its_width(width: int) -> None:
     wide = Made(cases=20, leaks=(Leak("field." + "账单" * 60, "child.request", child="查询" * 40),)).outcome()
     for document in (sample(), report([wide]), report([])):
         lines = terminal(document, color=False, width=width).splitlines()
-        assert max(_width(line) for line in lines) <= max(60, min(width, 110))
+        assert max(width_of(line) for line in lines) <= max(60, min(width, 110))
 
 
 def test_color_only_when_asked() -> None:
