@@ -63,10 +63,12 @@ def test_from_red_to_green(example: Path) -> None:
     assert rule in pasted
     noise = next(f for f in report["fingerprints"] if f["what"] == "child.tool.noise" and f["counts"])
     case = str(Path(".isolation") / noise["smallest"]["file"].removeprefix(".isolation/"))
+    assert f"isolation-kit replay {case}" in README
     assert run(example, "isolation_kit.cli", "replay", case).returncode == 1
     (example / "filters.toml").write_text(pasted, "utf-8")
     green = run(example, "isolation_kit.cli", "replay", case)
     assert green.returncode == 0, green.stdout + green.stderr
+    assert green.stdout.startswith("PASS ")
 
     with (example / "isolation.toml").open("a", encoding="utf-8") as file:
         file.write("\n" + blocks("toml", "isolation.toml")[1])

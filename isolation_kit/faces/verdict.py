@@ -85,7 +85,7 @@ def _leaks(
     ]
     cases = item["cases_by_verdict"][str(verdict)]
     found, among = count_words(len(rows), "fingerprint"), count_words(item["cases"], "case")
-    lines = [f"{verdict}: {found}, in {cases} of {among}{_without(rows, item)}"]
+    lines = [f"{verdict}: {found}, in {cases} of {among}", *_without(rows, item)]
     lines += [f"  {_line(row)}" for row in rows[:_TOP]]
     if len(rows) > _TOP:
         lines.append(f"  and {len(rows) - _TOP} more in the report")
@@ -93,12 +93,12 @@ def _leaks(
     return lines
 
 
-def _without(rows: Sequence[Mapping[str, Any]], item: Mapping[str, Any]) -> str:
+def _without(rows: Sequence[Mapping[str, Any]], item: Mapping[str, Any]) -> list[str]:
     """Why the shares below are of fewer cases."""
     parrots = item["cases_by_mode"].get("exposure", 0)
     if not parrots or not any(row["structural"]["count"] for row in rows):
-        return ""
-    return f"; below without {count_words(parrots, 'parrot case')}"
+        return []
+    return [f"  without {count_words(parrots, 'parrot case')}:"]
 
 
 def _line(row: Mapping[str, Any]) -> str:

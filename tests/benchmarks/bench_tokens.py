@@ -24,7 +24,8 @@ def main(rounds: int = 20) -> None:
     """Print a line for each kind of text: bytes, tokens, and the costs of both counters in turn."""
     real = _real()
     print(
-        f"{'text':14}{'tok/char':>9}{'estimate':>9}{'us/kB':>8}{'cut us/kB':>10}{'bpe us/kB':>10}{'ratio':>8}"
+        f"{'':14}{'real tokens':>13}{'estimate':>10}{'counting':>10}{'cutting':>10}{'real':>10}{'real':>9}\n"
+        f"{'text':14}{'per char':>13}{'/ real':>10}{'us/kB':>10}{'us/kB':>10}{'us/kB':>10}{'/ ours':>9}"
     )
     for kind, sample in SAMPLES.items():
         text = sample * (_BYTES // len(sample.encode()) + 1)
@@ -33,13 +34,13 @@ def main(rounds: int = 20) -> None:
         cutting = min(_microseconds(_halved, text) for _ in range(rounds)) / size
         line = f"{kind:14}"
         if real is None:
-            print(f"{line}{'':18}{ours:8.3f}{cutting:10.3f}")
+            print(f"{line}{'':23}{ours:10.3f}{cutting:10.3f}")
             continue
         theirs = min(_microseconds(real, text) for _ in range(max(1, rounds // 4))) / size
         tokens = real(sample)
         print(
-            f"{line}{tokens / len(sample):9.2f}{utf8_ceiling(sample) / tokens:9.2f}{ours:8.3f}{cutting:10.3f}"
-            f"{theirs:10.1f}{theirs / ours:8.0f}"
+            f"{line}{tokens / len(sample):13.2f}{utf8_ceiling(sample) / tokens:10.2f}{ours:10.3f}"
+            f"{cutting:10.3f}{theirs:10.1f}{theirs / ours:9.0f}"
         )
 
 
@@ -49,7 +50,7 @@ def _halved(text: str) -> int:
 
 def _real() -> Callable[[str], int] | None:
     if find_spec("bpe_openai") is None:
-        print("bpe-openai is not installed: pip install 'isolation-kit[dev]'")
+        print("bpe-openai is not installed: pip install -e '.[dev]'")
         return None
     from bpe_openai import get_encoding
 

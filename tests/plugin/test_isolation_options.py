@@ -216,3 +216,11 @@ def test_options_that_do_something_want_isolation(project, inner, option: str):
     result = inner(option)
     assert result.ret == EXIT.USAGE_ERROR
     result.stderr.fnmatch_lines(["*without --isolation*"])
+
+
+def test_reducing_is_told_past_the_capture(inner, project, monkeypatch, capfd) -> None:
+    """While an item runs, pytest holds standard error; the line reaches it all the same."""
+    monkeypatch.setattr("isolation_kit.pytest_plugin.waiting.PATIENCE", 0)
+    project("leaky")
+    inner("--isolation", "isolation.toml")
+    assert "sweep[leaky]: all cases ran; reducing" in capfd.readouterr().err
