@@ -225,7 +225,8 @@ def _of_text(
     task_id: str, text: str, inner: str, outputs: AllowList, limit: int, digest: Digest, shelve: Shelve | None
 ) -> tuple[SubAgentResult, tuple[Dropped, ...]]:
     """Prose, if it is some; the allow-list drops it where no text is declared."""
-    if _FENCED_JSON.search(inner) or _is_json(inner, limit):
+    fences = "```" in inner or "~~~" in inner
+    if (fences and _FENCED_JSON.search(inner)) or _is_json(inner, limit):
         return _refused(task_id), ()
     kept = outputs.keep({"answer": text}, digest)
     if not kept.value:
