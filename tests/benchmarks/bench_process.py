@@ -205,7 +205,7 @@ async def leftovers(host: ProcessHost) -> None:
     await once(wired)
     print("                                          processes  descriptors  temporary files  resident KiB")
     for name, row in (
-        ("after 100 to warm up (the zygote is one)", before),
+        ("after 100 to warm up (3 are the zygote's)", before),
         ("after 1,000 more, one after another", between),
         ("after 200 more, 8 at a time", after),
         ("after one whose child leaves a file", held()),

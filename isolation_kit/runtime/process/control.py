@@ -78,6 +78,7 @@ class Zygote:
     lost: bool = False
     pid: int = 0
     _pidfd: int = -1
+    _let_pidfd_go: finalize[..., Zygote] | None = None
     _births: dict[int, Birth] = field(default_factory=dict)
     _count: int = 0
 
@@ -183,6 +184,7 @@ class Zygote:
             self.pid = report.value
             with contextlib.suppress(OSError):  # dead already: the end of the socket follows
                 self._pidfd = os.pidfd_open(report.value)
+                self._let_pidfd_go = finalize(self, os.close, self._pidfd)
             self.ready.set_result(None)
         elif birth is not None and report.event is not Event.BORN:
             del self._births[report.child]
@@ -194,11 +196,10 @@ class Zygote:
         Its keeper kills what it leaves, and ends then; only one that does not is killed, and the zygote ends.
         """
         self._let_go()
-        if self._pidfd >= 0:
+        if self._let_pidfd_go is not None and self._let_pidfd_go.alive:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-            os.close(self._pidfd)
-            self._pidfd = -1
+            self._let_pidfd_go()
         gone = _ended(self.process)
         self._tell_all()
         return gone

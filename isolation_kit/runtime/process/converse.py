@@ -13,17 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from isolation_kit.errors import KitError
 from isolation_kit.runtime.bridge import TaskRequest
 from isolation_kit.runtime.child import Child, offered
 from isolation_kit.runtime.contract import inner_timeout_ms
 from isolation_kit.runtime.faults import PROGRAM_ERRORS, NoReplyError
-from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.fields import REPORTS, Dropped
+from isolation_kit.runtime.foreign import contained, said_by
 from isolation_kit.runtime.log import write
-from isolation_kit.runtime.messages import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from isolation_kit.runtime.messages import ModelReply, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.process.allowance import Allowance
 from isolation_kit.runtime.process.frames import Frame, FrameError, Kind, packed, values
-from isolation_kit.runtime.process.inside import MOST_DROPPED
 from isolation_kit.runtime.process.pipe import Pipe
 from isolation_kit.runtime.process.plain import (
     CODES,
@@ -41,6 +40,7 @@ from isolation_kit.runtime.wiring import Runtime
 
 __all__ = ["Conversation"]
 
+_MOST_DROPPED = 4 * REPORTS  # of a child; an honest one has one result to drop from
 _ASKING = frozenset({Kind.MODEL, Kind.TOOL, Kind.HAND_DOWN, Kind.SHELVE})
 
 
@@ -157,10 +157,11 @@ class Conversation:
     def _report(self, drops: list[Dropped]) -> None:
         """Tell what was dropped, up to a number that an honest child keeps."""
         self._dropped += len(drops)
-        if self._dropped > MOST_DROPPED + 1:
+        if self._dropped > _MOST_DROPPED:
             raise FrameError("output_limit")
         for dropped in drops:
-            digest = self.runtime.digest(dropped.digest.encode("utf-8", "surrogatepass"))
+            value = dropped.digest.encode("utf-8", "surrogatepass")
+            digest = self.runtime.digest(value) if dropped.kind != "rest" else ""
             task_id = self.request.brief.task_id
             self.runtime.hooks.pollution(self.child.spec.name, task_id, replace(dropped, digest=digest), "")
 
@@ -177,18 +178,20 @@ class Conversation:
             write(runtime.hooks, name, logging.INFO, line)
         reply: ModelReply | None = None
         answer: list[Any] | str | None = None
+        task = asyncio.current_task()
         try:
             reply = await runtime.model(name).reply(request)
             answer = _plain(reply)
-        except KitError:
-            raise
-        except Exception as error:  # a model client is foreign code: its text must not go down
-            reply, self._error = None, error
+            said = said_by(reply)
+            self._allowed.take_reply(said)
+        except BaseException as error:  # a model client is foreign code: its text must not go down
+            if not contained(error, task):
+                raise
+            reply, self._error = None, error if isinstance(error, Exception) else None
             answer = PROGRAM_ERROR if isinstance(error, PROGRAM_ERRORS) else None
         else:
             self._error = NoReplyError()  # if the child calls this a failure, it could not count it
-            self.child.memory.append(Message("assistant", reply.text, reply.calls))
-            self._allowed.take_reply(self.child.memory[-1])
+            self.child.memory.append(said)
         runtime.hooks.model_replied(name, reply)
         await self._reply(answer)
 

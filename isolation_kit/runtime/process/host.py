@@ -16,8 +16,8 @@ What it does not give, for a child runs as the same user, and that takes a conta
 - `file_bytes=0` keeps bytes out of files that it writes to. It does not prevent empty files, folders,
   symbolic links and their names, attributes, or a change of an existing file through a memory map.
 - Memory is looked at every 20 ms, and a child may pass its limit for so long. Not counted are clean pages of
-  files and what the kernel holds for it (buffers of pipes and sockets). Where the parent is not root, memory
-  that a child shares with what it forked counts in each of them.
+  files and what the kernel holds for it (buffers of pipes and sockets). Memory that a child shares with what
+  it forked counts in each of them, unless the parent is root and they are eight at most.
 - System V segments that it made are removed after it; those that a short-lived process of its own made
   perhaps not; semaphores and message queues not.
 """

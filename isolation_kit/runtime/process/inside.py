@@ -30,15 +30,14 @@ from isolation_kit.runtime.process.frames import (
     Kind,
 )
 from isolation_kit.runtime.process.link import ChildLink, Entry
-from isolation_kit.runtime.process.plain import MORE, brief_of, plain_call, plain_messages, spec_of
+from isolation_kit.runtime.process.plain import brief_of, plain_call, plain_messages, spec_of
 from isolation_kit.runtime.result import Status, SubAgentResult
 from isolation_kit.runtime.text import Digest
 from isolation_kit.runtime.tools import ToolText
 from isolation_kit.runtime.wiring import RunLimits, Runtime
 
-__all__ = ["MOST_DROPPED", "live"]
+__all__ = ["live"]
 
-MOST_DROPPED = 1000  # fields of a result that are told singly
 _BATCH = 100
 _BATCH_SIZE = 64 * 1024  # characters
 
@@ -120,26 +119,18 @@ class _Telling(NoHooks):
     unguarded: ClassVar[bool] = True  # a child that cannot tell its parent has no business to go on
     _untold: list[list[Any]] = field(default_factory=list)
     _size: int = 0
-    _told: int = 0
-    _more: int = 0
 
     def pollution(self, agent: str, task_id: str, dropped: Dropped, source_tool: str) -> None:
-        if self._told == MOST_DROPPED:
-            self._more += 1
-            return
-        self._told += 1
         self._untold.append([dropped.path, dropped.kind, dropped.length, dropped.digest])
         self._size += len(dropped.digest)
         if len(self._untold) == _BATCH or self._size > _BATCH_SIZE:
             self.flush()
 
     def flush(self) -> None:
-        """Send what was dropped and is not told yet, and how much more it was."""
-        if self._more:
-            self._untold.append(["", MORE, self._more, ""])
+        """Send what was dropped and is not told yet."""
         if self._untold:
             self.link.send(Kind.POLLUTION, self._untold)
-        self._untold, self._size, self._more = [], 0, 0
+        self._untold, self._size = [], 0
 
     def alarm(self, agent: str, reason: str, trace_id: str) -> None:
         self.link.send(Kind.ALARM, reason)

@@ -23,7 +23,6 @@ from isolation_kit.runtime.wiring import RunLimits
 
 __all__ = [
     "CODES",
-    "MORE",
     "PROGRAM_ERROR",
     "brief_of",
     "call_of",
@@ -46,8 +45,7 @@ PROGRAM_ERROR = "program_error"  # in place of a model's reply
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _PATH_LIMIT = 200
 _LONGEST = 1 << 40
-MORE = "more"  # the kind of what stands for all that was not told singly; its length is their number
-_DROPPED_KINDS = frozenset({"null", "boolean", "number", "string", "array", "object", MORE})
+_DROPPED_KINDS = frozenset({"null", "boolean", "number", "string", "array", "object", "rest"})
 _TOOL_CODES = frozenset(
     {
         "bad_arguments",

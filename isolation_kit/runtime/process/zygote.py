@@ -123,8 +123,8 @@ class _Zygote:
                 elif descriptor in self._above:
                     open_ = False
             if time.monotonic() >= self._look:
-                self._look = time.monotonic() + _WATCH_MS / 1000
                 self._watch_memory()
+                self._look = time.monotonic() + _WATCH_MS / 1000  # after it, so that there is time for others
             if not events and self._waiting is None:
                 with contextlib.suppress(OSError):  # whoever needs the child tries again, and tells
                     self._waiting = self._fork(ahead=True)

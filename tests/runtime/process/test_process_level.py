@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -133,6 +134,19 @@ def test_an_entry_of_the_users_has_model_tools_and_a_declared_result(live: Live)
     assert ended.result.key_outputs == {"answer": 'said {"amount":1}'}
     (pollution,) = ended.made.watcher.named("pollution")
     assert pollution[2].path == "key_outputs.scratch"
+
+
+def test_what_was_dropped_is_told_the_same_in_batches(place: Any, rig: Any, worker: ChildSpec) -> None:
+    """More undeclared fields than are told singly: as at the level inline, their rest as a number."""
+    text = json.dumps({"answer": "x", **{f"k{n}": n for n in range(1500)}})
+    spec = replace(worker, contract=replace(worker.contract, context_window_size=50_000))
+    traces = []
+    for launch in (inline, place.host.launch):
+        made = rig({"worker": [ModelReply(text)]}, limits=RunLimits(timeout_ms=20_000))
+        place.run(delegate(replace(made.runtime, launch=launch), scope(), spec, {"request": "x"}))
+        traces.append(made.watcher.named("pollution"))
+    assert traces[0] == traces[1]
+    assert len(traces[0]) > 200
 
 
 def test_a_child_process_is_given_nothing_but_its_pipe(live: Live) -> None:
