@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
-from isolation_kit.detect.blobs import run_patterns
 from isolation_kit.detect.ciphers import LEET, reading_patterns
 from isolation_kit.detect.decodings import LOOKALIKES
+from isolation_kit.detect.encoded import run_patterns
 from isolation_kit.detect.forms import Tier
 from isolation_kit.detect.layouts import layout_patterns
 from isolation_kit.detect.needles import (
@@ -54,7 +55,9 @@ DIGESTS: tuple[Algorithm, ...] = (
     ("blake2s", lambda data: hashlib.blake2s(data).digest()),
 )
 _DIGEST_KEY = 8
-_PATIENCE = 1
+_PATIENCE = (
+    16 << 10
+)  # bytes and events after which a sieve saves more than the 25 ms that it takes to compile
 
 
 _CONFIRMED, _SUSPECT = Tier.CONFIRMED, Tier.SUSPECT
@@ -164,11 +167,7 @@ class Pool:
             self._waits -= size + 256
             if self._waits > 0:
                 return None
-            hidden = (*self.cipher_needles, *self.code_needles, *self.case_needles)
-            *encoded, magic = run_patterns()
-            runs = (*encoded, [*magic, *reading_patterns(self.head)])
-            layouts = layout_patterns(self.head)
-            self._sieve = sieve_of(self.head, hidden, self.raw_needles, LOOKALIKES, layouts, runs)
+            self._sieve = _sieve(self.head)
         return self._sieve
 
     def match(self, candidate: bytes) -> Match | None:
@@ -200,6 +199,19 @@ class Pool:
         # Trace ids and UUIDs are as long as an MD5: for them only digests that people cut so short count.
         found = self._digests[len(digest) > 16].find(digest, self._order)
         return self.registry.digest_match(digest) if found is None and self.registry is not None else found
+
+
+@lru_cache(maxsize=16)
+def _sieve(head: bytes) -> Sieve | None:
+    *encoded, magic = run_patterns()
+    return sieve_of(
+        head,
+        (*cipher_needles(head), *code_needles(head), *case_needles(head)),
+        raw_needles(head),
+        LOOKALIKES,
+        layout_patterns(head),
+        (*encoded, [*magic, *reading_patterns(head)]),
+    )
 
 
 class _DigestIndex:

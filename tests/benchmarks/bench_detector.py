@@ -35,7 +35,7 @@ def pool_of(count: int) -> Pool:
     pool = Pool(MINT.prefix)
     for number in range(count):
         pool.add(MINT.mint(f"{number:016x}", Place("user.current", number % 5)).token)
-    scan(b"word " * 1000, pool)
+    scan(b"word " * 10_000, pool)
     return pool
 
 
