@@ -105,6 +105,7 @@ class _Zygote:
         self._waiting: _Living | None = None
         self._born_with = held(os.getpid())
         self._look = 0.0
+        self._silent = False
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         for pidfd in self._above:
@@ -128,6 +129,9 @@ class _Zygote:
             if not events and self._waiting is None:
                 with contextlib.suppress(OSError):  # whoever needs the child tries again, and tells
                     self._waiting = self._fork(ahead=True)
+        self._silent = (
+            True  # the parent hears of these by the end of the socket, when none can be ordered more
+        )
         for child in list(self._living.values()):
             _kill_group(child.pid)
             self._bury(child)
@@ -221,6 +225,8 @@ class _Zygote:
         kill_strays({child.pid for child in self._living.values()})
 
     def _tell(self, event: Event, child: int, value: int, peak: int = 0) -> None:
+        if self._silent:
+            return
         with contextlib.suppress(ConnectionError):  # the parent is gone; the next look at its end tells
             self._control.send(pack_report(Report(event, child, value, peak)))
 

@@ -73,7 +73,7 @@ def test_two_cancellations_in_a_row_lose_no_death(place: Any, rig: Any, spec: An
 
     async def cancelled() -> None:
         task = asyncio.create_task(delegate(runtime, ParentScope("u", "s"), spec("silent"), {"request": "x"}))
-        while not made.watcher.named("context_born"):
+        while not made.watcher.named("context_born") and not task.done():
             await asyncio.sleep(0.005)
         for _ in range(3):
             task.cancel()
