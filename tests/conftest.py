@@ -20,7 +20,7 @@ from isolation_kit.trace import Trace
 settings.register_profile(
     "isolation-kit",
     deadline=None,  # the machine may be busy: slowness alone is no failure
-    max_examples=40,
+    max_examples=25,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("isolation-kit")
