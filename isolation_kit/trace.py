@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -219,7 +219,7 @@ class Trace:
 
     def to_json(self) -> str:
         """JSON with raw bytes in base64: holds tokens, so only `--isolation-reveal` writes it."""
-        raw = asdict(self)
+        raw = asdict(replace(self, events=(), lives=(), planted=(), sightings=()))
         for name in ("lives", "planted", "sightings"):
             raw[name] = [row._asdict() for row in getattr(self, name)]
         raw["events"] = [{**e._asdict(), "data": b64encode(e.data).decode()} for e in self.events]

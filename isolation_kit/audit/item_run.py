@@ -20,7 +20,7 @@ from isolation_kit.fingerprints import Key, Tally
 from isolation_kit.generate import FAMILIES as GENERATORS
 from isolation_kit.generate import sweep
 from isolation_kit.oracles import Oracle, all_oracles
-from isolation_kit.outcome import Item, ItemOutcome, Line, Smallest
+from isolation_kit.outcome import Item, ItemOutcome, Smallest
 from isolation_kit.reduction import reduce
 from isolation_kit.scenario import Scenario
 from isolation_kit.trace import CHILD_CHANNELS, Trace
@@ -202,9 +202,6 @@ class ItemRun:
                 )
             )
         return out
-
-    def _told(self, scenario: Scenario) -> tuple[Line, ...]:
-        return conversation(scenario, self.campaign.declaration)
 
     def _reducible(self, key: Key) -> bool:
         """Residue cannot be reduced in this process; exposures keep their first case."""

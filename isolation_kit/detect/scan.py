@@ -130,7 +130,7 @@ class _Work:
             self.packed(data, path, base, depth)
             return
         text = strip_breaks(data)
-        low = text.translate(LETTERS, NO_LETTERS)
+        low = _folded(text)
         loose = low.count(pool.head) != whole
         found = hidden(data, text, low, pool)
         if loose or found:
@@ -242,7 +242,7 @@ class _Work:
         text = strip_breaks(data)
         counts = counts_in(self.surface(search(data, text, self.pool), data, path, base, counts), counts)
         if self.pool.registry is not None:
-            self.registered(data, text.translate(LETTERS, NO_LETTERS), path, base)
+            self.registered(data, _folded(text), path, base)
             sieve = None
         else:
             sieve = self.pool.sieve(len(data))

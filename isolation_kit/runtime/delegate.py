@@ -96,7 +96,7 @@ def _accepted(
         if len(up) > limit and oversize(result.key_outputs, limit):
             raise BridgeError("the key outputs are longer than tool_output allows; shelve them, or say less")
     except (StrictJSONError, BridgeError) as error:
-        line = runtime.parts.error_line(spec.name, "result_refused", error, "")
+        line = runtime.parts.error_line(spec.name, Reason.RESULT_REFUSED, error, "")
         write(runtime.hooks, spec.name, logging.ERROR, line)
         return SubAgentResult(task_id, Status.FAILED, errors=(Reason.RESULT_REFUSED,))
     _report(runtime, spec.name, task_id, dropped)

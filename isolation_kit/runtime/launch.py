@@ -12,7 +12,7 @@ from isolation_kit.runtime.child import Child, ChildSpec, run_child
 from isolation_kit.runtime.hooks import Ending
 from isolation_kit.runtime.messages import Message
 from isolation_kit.runtime.parts import ParentScope
-from isolation_kit.runtime.result import Status, SubAgentResult
+from isolation_kit.runtime.result import Reason, Status, SubAgentResult
 
 if TYPE_CHECKING:
     from isolation_kit.runtime.wiring import Runtime
@@ -64,4 +64,4 @@ async def _timed(
         async with asyncio.timeout(request.timeout_ms / 1000):
             return await run_child(runtime, child, request.brief, context, headers)
     except TimeoutError:
-        return SubAgentResult(request.brief.task_id, Status.TIMEOUT, errors=("timeout",))
+        return SubAgentResult(request.brief.task_id, Status.TIMEOUT, errors=(Reason.TIMEOUT,))

@@ -22,9 +22,25 @@ from isolation_kit.strictjson import loads
 if TYPE_CHECKING:
     from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["ToolText", "call_tool", "filter_tool_result", "refusal"]
+__all__ = ["TOOL_CODES", "ToolText", "call_tool", "filter_tool_result", "refusal"]
 
 _SHORTEST = 16
+
+
+TOOL_CODES = frozenset(
+    {
+        "bad_arguments",
+        "extract_failed",
+        "forbidden_tool",
+        "not_strict_json",
+        "not_text",
+        "tool_failed",
+        "tool_timeout",
+        "undeclared_type",
+        "unknown_tool",
+    }
+)
+"""Why a call of a tool gave nothing to read, beside the reasons of `result.Reason`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,10 +92,6 @@ class Ledger:
             known.clear()
         return [run for run in dict.fromkeys(runs) if known.setdefault(run, case) == case]
 
-    def owner(self, token: str) -> Canary | None:
-        """The canary that has this token, if the campaign issued it."""
-        return self.owners.get(token)
-
     def _forget(self) -> None:
         while len(self._by_case) > self._keep:
             _, old = self._by_case.popitem(last=False)

@@ -7,7 +7,7 @@ replaced, made anew for each case.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from isolation_kit.runtime import (
@@ -32,7 +32,15 @@ from isolation_kit.stage import Stage
 from isolation_kit.target import Agent, Tool, Turn, Via, target
 from isolation_kit.targets.reference_stage import System, logging_at_info
 
-__all__ = ["make_reference_rules", "make_reference_task", "reference_rules", "reference_task"]
+__all__ = [
+    "agent_of",
+    "clean_parts",
+    "make_reference_rules",
+    "make_reference_task",
+    "reference_rules",
+    "reference_task",
+    "task_target",
+]
 
 Say = Callable[[Turn], Awaitable[str]]
 Factory = Callable[[Stage], AsyncIterator[Say]]
@@ -162,8 +170,10 @@ TRIGGERS = {
 FOLLOW_UPS = {"bill_query": "{subject}的账单最便宜吗"}
 
 
-def _child(spec: ChildSpec) -> Agent:
+def agent_of(spec: ChildSpec, *children: ChildSpec) -> Agent:
+    """What a child, or a layer with `children` of its own, declares."""
     return Agent(
+        children={child.name: Via("task") for child in children},
         tools=tuple(Tool(tool.name, tool.fields.schema if tool.fields else None) for tool in spec.tools),
         brief=brief_schema(spec.inputs),
         result=envelope(ANSWER),
@@ -176,15 +186,34 @@ def make_reference_task(new_parts: NewParts, name: str, launch: Launch = inline)
     `launch` says where its children live.
     """
 
-    async def reference(stage: Stage) -> AsyncIterator[Say]:
-        system = System(stage, "parent", new_parts(), launch)
+    def parent_of(stage: Stage) -> TaskParent:
         description = stage.text("parent.tool.description", "Hand a task to a worker with a fresh context.")
-        parent = TaskParent(
+        return TaskParent(
             name="parent",
             system=stage.text("parent.system", "Plan, delegate by `task`, and answer the user."),
             tools=(_SEARCH,),
             delegations={"task": (task_tool(description), WORKER)},
         )
+
+    agents = {
+        "parent": Agent(children={"worker": Via("task")}, tools=(Tool("search", SEARCH_FIELDS),)),
+        "worker": agent_of(WORKER),
+    }
+    return task_target(new_parts, name, parent_of, agents, launch)
+
+
+def task_target(
+    new_parts: NewParts,
+    name: str,
+    parent_of: Callable[[Stage], TaskParent],
+    agents: Mapping[str, Agent],
+    launch: Launch = inline,
+) -> Factory:
+    """A target whose parent, made by `parent_of`, delegates by a `task` tool; it declares `agents`."""
+
+    async def reference(stage: Stage) -> AsyncIterator[Say]:
+        system = System(stage, "parent", new_parts(), launch)
+        parent = parent_of(stage)
 
         async def say(turn: Turn) -> str:
             session = await system.session(turn, Message("system", parent.system))
@@ -195,10 +224,6 @@ def make_reference_task(new_parts: NewParts, name: str, launch: Launch = inline)
             yield say
 
     reference.__name__ = reference.__qualname__ = name
-    agents = {
-        "parent": Agent(children={"worker": Via("task")}, tools=(Tool("search", SEARCH_FIELDS),)),
-        "worker": _child(WORKER),
-    }
     return target(root="parent", agents=agents, taps=("child.context", "result", "store"))(reference)
 
 
@@ -224,8 +249,8 @@ def make_reference_rules(new_parts: NewParts, name: str, launch: Launch = inline
     reference.__name__ = reference.__qualname__ = name
     agents = {
         "parent": Agent(children={"bill_query": Via(""), "pdf_export": Via("")}),
-        "bill_query": _child(BILL_QUERY),
-        "pdf_export": _child(PDF_EXPORT),
+        "bill_query": agent_of(BILL_QUERY),
+        "pdf_export": agent_of(PDF_EXPORT),
     }
     return target(
         root="parent",
@@ -236,9 +261,10 @@ def make_reference_rules(new_parts: NewParts, name: str, launch: Launch = inline
     )(reference)
 
 
-def _clean() -> Parts:
+def clean_parts() -> Parts:
+    """The seams as they should be."""
     return CLEAN
 
 
-reference_task = make_reference_task(_clean, "reference_task")
-reference_rules = make_reference_rules(_clean, "reference_rules")
+reference_task = make_reference_task(clean_parts, "reference_task")
+reference_rules = make_reference_rules(clean_parts, "reference_rules")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from isolation_kit.runtime import CLEAN, ChildSpec, ParentScope, Parts, Runtime
+from isolation_kit.runtime import ChildSpec, ParentScope, Runtime
 from isolation_kit.runtime.bridge import TaskRequest
 from isolation_kit.runtime.process import ProcessHost
-from isolation_kit.targets.reference import make_reference_rules, make_reference_task
+from isolation_kit.targets.reference import clean_parts, make_reference_rules, make_reference_task
 
 __all__ = ["HostOfThread", "reference_rules_process", "reference_task_process"]
 
@@ -33,9 +33,5 @@ class HostOfThread(threading.local):
         return await self._host.launch(runtime, scope, spec, request)
 
 
-def _clean() -> Parts:
-    return CLEAN
-
-
-reference_task_process = make_reference_task(_clean, "reference_task_process", HostOfThread().launch)
-reference_rules_process = make_reference_rules(_clean, "reference_rules_process", HostOfThread().launch)
+reference_task_process = make_reference_task(clean_parts, "reference_task_process", HostOfThread().launch)
+reference_rules_process = make_reference_rules(clean_parts, "reference_rules_process", HostOfThread().launch)

@@ -6,11 +6,11 @@ import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from leaky_layers import grandparents_history, raw_tool_output
 
 from isolation_kit.runtime import (
     CLEAN,
@@ -120,29 +120,11 @@ def test_the_whole_tree_is_walked() -> None:
     assert "[answer r.0]" in repr(tree.seen[-1])
 
 
-def _grandparents_history() -> Parts:
-    scopes: list[ParentScope] = []
-
-    def context(brief: TaskBrief, scope: ParentScope) -> tuple[Message, ...]:
-        scopes.append(scope)
-        return (*(scopes[-2].history if len(scopes) > 1 else ()), *build_child_context(brief))
-
-    return replace(CLEAN, child_context=context)
-
-
-def _raw_tool_output() -> Parts:
-    def packed(result: Any, memory: list[Message]) -> dict[str, Any]:
-        raw = " ".join(message.content for message in memory if message.role == "tool")
-        return {**result.to_dict(), "key_outputs": {"answer": raw}}
-
-    return replace(CLEAN, pack_result=packed)
-
-
 @pytest.mark.parametrize(
     ("parts", "leak"),
     [
-        (_grandparents_history(), ("r.0.0", "history", "r")),
-        (_raw_tool_output(), ("r.0", "tool", "r.0.0.0")),
+        (grandparents_history(), ("r.0.0", "history", "r")),
+        (raw_tool_output(), ("r.0", "tool", "r.0.0.0")),
     ],
     ids=["grandparent's history", "grandchild's tool output"],
 )

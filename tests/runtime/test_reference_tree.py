@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from leaky_layers import grandparents_history, raw_tool_output
 
 from isolation_kit import stage
 from isolation_kit.audit import Campaign, Plan
@@ -25,13 +25,9 @@ from isolation_kit.finding import Mode, Verdict
 from isolation_kit.generate import SWEEP
 from isolation_kit.outcome import Item, ItemOutcome
 from isolation_kit.runtime import (
-    CLEAN,
     Message,
     ModelRequest,
-    ParentScope,
     Parts,
-    TaskBrief,
-    build_child_context,
 )
 from isolation_kit.scenario import Act, Answer, Delegate, Place, Say, Scenario, TurnPlan, UseTool
 from isolation_kit.stage import Ledger, Runner
@@ -149,31 +145,13 @@ def test_the_deepest_answer_comes_up_one_layer(run: Run) -> None:
     assert answers == {("planner", 2), ("researcher", 3)}
 
 
-def _grandparents_history() -> Parts:
-    scopes: list[ParentScope] = []
-
-    def context(brief: TaskBrief, scope: ParentScope) -> tuple[Message, ...]:
-        scopes.append(scope)
-        return (*(scopes[-2].history if len(scopes) > 1 else ()), *build_child_context(brief))
-
-    return replace(CLEAN, child_context=context)
-
-
-def _raw_tool_output() -> Parts:
-    def packed(result: Any, memory: list[Message]) -> dict[str, Any]:
-        raw = " ".join(message.content for message in memory if message.role == "tool")
-        return {**result.to_dict(), "key_outputs": {"answer": raw}}
-
-    return replace(CLEAN, pack_result=packed)
-
-
 @pytest.mark.parametrize(
     ("new_parts", "leak"),
     [
-        (_grandparents_history, ("researcher", "user.current", 0)),
-        (_grandparents_history, ("reader", "task.input", 1)),
-        (_raw_tool_output, ("planner", "child.tool.result", 3)),
-        (_raw_tool_output, ("parent", "child.tool.result", 3)),
+        (grandparents_history, ("researcher", "user.current", 0)),
+        (grandparents_history, ("reader", "task.input", 1)),
+        (raw_tool_output, ("planner", "child.tool.result", 3)),
+        (raw_tool_output, ("parent", "child.tool.result", 3)),
     ],
     ids=["history, down 2", "brief, down 2", "tool result, up 2", "tool result, up 3"],
 )
@@ -199,11 +177,11 @@ def test_the_audit_nests_its_scripts(sweep_of: Callable[[Any], ItemOutcome]) -> 
 @pytest.mark.parametrize(
     ("new_parts", "leak"),
     [
-        (_grandparents_history, ("planner>researcher", "user.current", "child.request", "down")),
-        (_grandparents_history, ("researcher>reader", "task.input", "child.request", "down")),
-        (_raw_tool_output, ("parent>planner", "child.tool.result", "child.request", "up")),
-        (_raw_tool_output, ("planner>researcher", "child.answer", "result", "up")),
-        (_raw_tool_output, ("planner>researcher", "child.answer", "parent.request", "up")),
+        (grandparents_history, ("planner>researcher", "user.current", "child.request", "down")),
+        (grandparents_history, ("researcher>reader", "task.input", "child.request", "down")),
+        (raw_tool_output, ("parent>planner", "child.tool.result", "child.request", "up")),
+        (raw_tool_output, ("planner>researcher", "child.answer", "result", "up")),
+        (raw_tool_output, ("planner>researcher", "child.answer", "parent.request", "up")),
     ],
     ids=["history, down 2", "brief, down 2", "tool result, up 2", "answer, up 2", "answer, to the root"],
 )

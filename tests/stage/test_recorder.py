@@ -88,7 +88,7 @@ def test_the_oldest_executions_are_forgotten() -> None:
     ledger = Ledger(5, keep=2)
     scenarios = [Scenario("f", "a", seed, (TurnPlan(0, "hello"),)) for seed in range(4)]
     tokens = [recorder(ledger, scenario).plant(PLACE) for scenario in scenarios]
-    known = [ledger.owner(token) is not None for token in tokens]
+    known = [ledger.owners.get(token) is not None for token in tokens]
     assert known == [False, False, True, True]
 
 
@@ -132,7 +132,7 @@ def test_growing_requests_are_searched_as_if_read_whole(
         record.record(Channel.CHILD_REQUEST, "kid", body.encode(), instance=0)
     trace = record.trace()
     for event in trace.events:
-        whole = {ledger.owner(hit.token) for hit in scan(event.data, ledger.pool).hits}
+        whole = {ledger.owners.get(hit.token) for hit in scan(event.data, ledger.pool).hits}
         seen = {sighting.place for sighting in trace.sightings if sighting.seq == event.seq}
         assert seen == {canary.place for canary in whole if canary is not None}
 

@@ -15,23 +15,13 @@ from isolation_kit.runtime.messages import Role
 from isolation_kit.runtime.result import Reason, Status
 from isolation_kit.runtime.retry import GIVE_UP, RETRY
 from isolation_kit.runtime.text import Digest
+from isolation_kit.runtime.tools import TOOL_CODES
 
 __all__ = ["OTHER", "Names", "names_of"]
 
 OTHER = "other"
 _ENDINGS = ("ok", "lost", "cancelled", "ended")
 _PARENT_CODES = ("model", "no_rule", "too_many", "ambiguous", RETRY, GIVE_UP)
-_TOOL_CODES = (
-    "bad_arguments",
-    "extract_failed",
-    "forbidden_tool",
-    "not_strict_json",
-    "not_text",
-    "tool_failed",
-    "tool_timeout",
-    "undeclared_type",
-    "unknown_tool",
-)
 _HEX = "0123456789abcdef"
 
 
@@ -72,7 +62,7 @@ def names_of(
         others: what else is written in code and may be shown: names of rules, codes of reasons.
     """
     known = {"", *get_args(Role), *parents, *others}
-    known.update(_ENDINGS, _PARENT_CODES, _TOOL_CODES, get_args(DecisionKind))
+    known.update(_ENDINGS, _PARENT_CODES, TOOL_CODES, get_args(DecisionKind))
     for codes in (State, ErrorClass, Status, Reason):
         known.update(map(str, codes))
     for spec in specs:

@@ -19,6 +19,7 @@ from isolation_kit.runtime.loops import LoopLimits
 from isolation_kit.runtime.messages import Message, ModelReply, ToolCall, ToolSpec
 from isolation_kit.runtime.process.frames import FrameError
 from isolation_kit.runtime.result import Reason
+from isolation_kit.runtime.tools import TOOL_CODES
 from isolation_kit.runtime.wiring import RunLimits
 
 __all__ = [
@@ -46,20 +47,7 @@ _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _PATH_LIMIT = 200
 _LONGEST = 1 << 40
 _DROPPED_KINDS = frozenset({"null", "boolean", "number", "string", "array", "object", "rest"})
-_TOOL_CODES = frozenset(
-    {
-        "bad_arguments",
-        "extract_failed",
-        "forbidden_tool",
-        "not_strict_json",
-        "not_text",
-        "tool_failed",
-        "tool_timeout",
-        "undeclared_type",
-        "unknown_tool",
-    }
-)
-CODES = frozenset(str(reason) for reason in Reason) | _TOOL_CODES  # all that a child can say in the clear
+CODES = frozenset(str(reason) for reason in Reason) | TOOL_CODES  # all that a child can say in the clear
 
 
 def plain_start(
