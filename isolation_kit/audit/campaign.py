@@ -54,12 +54,12 @@ class Campaign(Closing):
         self._runner.close()
         self._endpoint.close()
 
-    def run(self, item: Item) -> ItemOutcome:
-        """Run one item: the sweep, or the census of one family, then reduce what it found."""
+    def run(self, item: Item, only: Sequence[int] | None = None) -> ItemOutcome:
+        """Run one item: the sweep, or the census of one family (`only` these blocks), then reduce."""
         wall, cpu = time.monotonic(), time.process_time()
         run = ItemRun(self, item)
         with _rare_collections():
-            outcome = run.sweep() if item.family == SWEEP else run.census()
+            outcome = run.sweep() if item.family == SWEEP else run.census(only)
         return replace(outcome, cpu_seconds=time.process_time() - cpu, wall_seconds=time.monotonic() - wall)
 
     def replay(self, scenario: Scenario) -> CaseOutcome:
@@ -102,6 +102,11 @@ class Campaign(Closing):
     def hears_logs(self) -> bool:
         """True if the log tap passes the stage's own line."""
         return bool(self.abandoned) or self._runner.probe_log(next(sweep(self.declaration)))
+
+    @property
+    def executions(self) -> int:
+        """How often the target was run."""
+        return self._runner.executions
 
     @property
     def abandoned(self) -> str:

@@ -47,6 +47,7 @@ class ItemRun:
         self.first: dict[Key, tuple[Scenario, str]] = {}
         self.error = ""
         self.index = 0
+        self.enough = False
 
     # -- the two ways to get cases -----------------------------------------------------------------------
 
@@ -56,10 +57,10 @@ class ItemRun:
         tapped: set[str] = set()
         number = 0
         for number, scenario in enumerate(sweep(declaration), start=1):
-            trace = self.case(self.seeded(scenario, 0, number), 0, all_oracles())
+            trace = self.case(self.seeded(scenario, 0, number), 0, self.plan.judges())
             reached |= {event.agent for event in trace.events if event.channel in CHILD_CHANNELS}
             tapped |= {str(event.channel) for event in trace.events}
-            if self.campaign.abandoned:
+            if self.campaign.abandoned or self.enough:
                 break
         unreached = tuple(
             (child, "the sweep did not reach it; let the target offer the way to it, or declare [[untested]]")
@@ -71,7 +72,8 @@ class ItemRun:
             blind.add("log")
         return replace(self.outcome(number), unreached=unreached, not_tapped=tuple(sorted(blind)))
 
-    def census(self) -> ItemOutcome:
+    def census(self, only: Sequence[int] | None = None) -> ItemOutcome:
+        """The cases of one family; `only` these blocks, where given."""
         family = GENERATORS.get(self.item.family)
         attacks = tuple(a for a in self.plan.attacks if a.family == self.item.family)
         if family is None or not attacks:
@@ -81,7 +83,7 @@ class ItemRun:
             )
         build = partial(family.build, attacks, self.campaign.declaration)
         cut = ""
-        mine = blocks(self.plan.cases, self.plan.shard)
+        mine = blocks(self.plan.cases, self.plan.shard) if only is None else only
         requested = sum(min(BLOCK, self.plan.cases - block * BLOCK) for block in mine)
         for block in mine:
             cut = self.stop()
@@ -112,8 +114,8 @@ class ItemRun:
         )
         @given(draws)
         def cases(drawn: Any) -> None:
-            if not self.campaign.abandoned and not self.hopeless:
-                oracles = [o for o in all_oracles() if o.samples(self.plan.profile, self.index)]
+            if not (self.campaign.abandoned or self.hopeless or self.enough):
+                oracles = self.plan.judges(self.index)
                 self.case(self.seeded(build(drawn), block, self.index), block, oracles)
 
         cases()
@@ -122,6 +124,8 @@ class ItemRun:
         """Why no further block starts, or ""."""
         if self.campaign.abandoned:
             return "not run: the target hung"
+        if self.enough:
+            return "stopped at the first finding that was looked for"
         if self.hopeless:
             return f"stopped: the first {_HOPELESS} cases all failed"
         if self.plan.deadline is not None and time.monotonic() >= self.plan.deadline:
@@ -154,6 +158,9 @@ class ItemRun:
                 (j.reason for j in outcome.judgements if j.verdict is Verdict.ERROR and j.applicable), ""
             )
         for finding in outcome.findings:
+            if self.plan.until is not None and not self.plan.until(finding):
+                continue
+            self.enough = self.plan.until is not None
             key = (finding.fingerprint, finding.kind, finding.mode)
             self.first.setdefault(key, (scenario, finding.oracle))
         return trace

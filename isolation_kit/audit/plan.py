@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from isolation_kit.content import Attack
+from isolation_kit.finding import Finding
 from isolation_kit.generate import FAMILIES as GENERATORS
 from isolation_kit.generate import SWEEP
+from isolation_kit.oracles import Oracle, all_oracles
 from isolation_kit.outcome import Item
 from isolation_kit.policy import Policy
 
@@ -28,6 +30,8 @@ class Plan:
         deadline: a `time.monotonic()` value after which no further block starts.
         shard: (i, n): this process runs every n-th block, beginning with the i-th.
         untested: child to reason, declared as not tested on purpose.
+        oracles: only these judge, and every case (none named: all, at their rates).
+        until: the item ends with the first case that has such a finding, and only such are reduced.
     """
 
     seed: int = 7
@@ -40,6 +44,16 @@ class Plan:
     deadline: float | None = None
     shard: tuple[int, int] = (1, 1)
     untested: Mapping[str, str] = field(default_factory=dict)
+    oracles: frozenset[str] = frozenset()
+    until: Callable[[Finding], bool] | None = None
+
+    def judges(self, index: int | None = None) -> tuple[Oracle, ...]:
+        """The oracles for the case with this running number; None: for a case of the sweep."""
+        if self.oracles:
+            return tuple(oracle for oracle in all_oracles() if oracle.name in self.oracles)
+        if index is None:
+            return all_oracles()
+        return tuple(oracle for oracle in all_oracles() if oracle.samples(self.profile, index))
 
 
 def items(targets: Sequence[str], families: Sequence[str], shard: int = 1) -> tuple[Item, ...]:

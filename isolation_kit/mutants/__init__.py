@@ -1,238 +1,35 @@
 """The reference runtime with one seeded defect each: what the kit must catch, and how it should say so.
 
-Each defect is a target: `isolation_kit.mutants:m01_full_history`. `MUTANTS` is the table.
+Each defect is a target: `isolation_kit.mutants:m01_full_history`. A file in this folder with `MUTANTS` is
+found by itself; `all_mutants` is the whole table.
 """
 
 from __future__ import annotations
 
-from isolation_kit.finding import Direction
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 from isolation_kit.mutants.catalogue import Mutant, leaky
-from isolation_kit.mutants.context import (
-    m01_full_history,
-    m02_history_tail,
-    m05_scratch_plan,
-    m21_history_hash,
-)
-from isolation_kit.mutants.logs import m28_traceback_in_log, m29_prompt_in_log
-from isolation_kit.mutants.replies import (
-    m10_tool_reply_whole,
-    m11_top_level_only,
-    m14_lenient_parser,
-    m17_filter_before_decoding,
-    m49_debug_in_result,
-)
-from isolation_kit.mutants.state import (
-    m07_shared_default,
-    m35_cache_without_user,
-    m42_pooled_child,
-    m64_last_subject,
-)
-from isolation_kit.trace import Channel
 
-__all__ = [
-    "MUTANTS",
-    "Mutant",
-    "leaky",
-    "m01_full_history",
-    "m02_history_tail",
-    "m05_scratch_plan",
-    "m07_shared_default",
-    "m10_tool_reply_whole",
-    "m11_top_level_only",
-    "m14_lenient_parser",
-    "m17_filter_before_decoding",
-    "m21_history_hash",
-    "m28_traceback_in_log",
-    "m29_prompt_in_log",
-    "m35_cache_without_user",
-    "m42_pooled_child",
-    "m49_debug_in_result",
-    "m64_last_subject",
-]
+__all__ = ["Mutant", "all_mutants", "leaky"]
 
-MUTANTS: tuple[Mutant, ...] = (
-    Mutant(
-        1,
-        "m01_full_history",
-        "the child gets the parent's whole history",
-        "task",
-        m01_full_history,
-        oracle="canary",
-        slot="user.current",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.DOWN,
-        link="https://github.com/google/adk-python/issues/2324",
-    ),
-    Mutant(
-        2,
-        "m02_history_tail",
-        "the child gets the last user turn as it was typed",
-        "task",
-        m02_history_tail,
-        oracle="canary",
-        slot="user.current",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.DOWN,
-    ),
-    Mutant(
-        5,
-        "m05_scratch_plan",
-        "the parent's scratch plan stands in global_context",
-        "task",
-        m05_scratch_plan,
-        oracle="canary",
-        slot="parent.text",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.DOWN,
-        link="article 002 section 4.2",
-    ),
-    Mutant(
-        7,
-        "m07_shared_default",
-        "all children share the list of a mutable default argument",
-        "task",
-        m07_shared_default,
-        oracle="canary",
-        slot="task.input",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.ACROSS,
-        users=2,
-        turns=2,
-        link="https://github.com/browser-use/browser-use/issues/5205",
-    ),
-    Mutant(
-        10,
-        "m10_tool_reply_whole",
-        "a tool's reply reaches the child whole",
-        "task",
-        m10_tool_reply_whole,
-        oracle="canary",
-        slot="child.tool.noise",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.DOWN,
-        link="article 000 section 2.2",
-    ),
-    Mutant(
-        11,
-        "m11_top_level_only",
-        "the allow-list is applied to the top level only",
-        "task",
-        m11_top_level_only,
-        oracle="canary",
-        slot="child.tool.noise",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.DOWN,
-        link="article 000 section 3.2",
-    ),
-    Mutant(
-        14,
-        "m14_lenient_parser",
-        "a lenient parser hands comments and tails on",
-        "task",
-        m14_lenient_parser,
-        oracle="contract",
-        slot="field.(not strict JSON)",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.DOWN,
-        secrets=0,
-        link="article 000 section 4.7",
-    ),
-    Mutant(
-        17,
-        "m17_filter_before_decoding",
-        "names are filtered before they are percent-decoded",
-        "task",
-        m17_filter_before_decoding,
-        oracle="canary",
-        slot="child.tool.noise",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.DOWN,
-    ),
-    Mutant(
-        21,
-        "m21_history_hash",
-        "a hash of the parent's history goes out as a cache key",
-        "task",
-        m21_history_hash,
-        oracle="noninterference",
-        slot="user.current",
-        channel=Channel.CHILD_HEADERS,
-        direction=Direction.DOWN,
-    ),
-    Mutant(
-        28,
-        "m28_traceback_in_log",
-        "a failing parse logs a traceback with its locals",
-        "task",
-        m28_traceback_in_log,
-        oracle="canary",
-        slot="child.tool.noise",
-        channel=Channel.LOG,
-        direction=Direction.OUT,
-        link="https://github.com/livekit/agents/issues/5300",
-    ),
-    Mutant(
-        29,
-        "m29_prompt_in_log",
-        "every prompt is logged in full",
-        "task",
-        m29_prompt_in_log,
-        oracle="canary",
-        slot="task.input",
-        channel=Channel.LOG,
-        direction=Direction.OUT,
-    ),
-    Mutant(
-        35,
-        "m35_cache_without_user",
-        "the response cache's key leaves the user out",
-        "rules",
-        m35_cache_without_user,
-        oracle="canary",
-        slot="child.answer",
-        channel=Channel.FINAL_OUTPUT,
-        direction=Direction.ACROSS,
-        users=2,
-        turns=2,
-    ),
-    Mutant(
-        42,
-        "m42_pooled_child",
-        "a pooled child keeps its memory",
-        "rules",
-        m42_pooled_child,
-        oracle="canary",
-        slot="task.input",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.ACROSS,
-        users=2,
-        turns=2,
-    ),
-    Mutant(
-        49,
-        "m49_debug_in_result",
-        "the result carries a debug field past its contract",
-        "task",
-        m49_debug_in_result,
-        oracle="contract",
-        slot="field.debug",
-        channel=Channel.RESULT,
-        direction=Direction.UP,
-        secrets=0,
-        link="https://github.com/anthropics/claude-code/issues/14118",
-    ),
-    Mutant(
-        64,
-        "m64_last_subject",
-        "a follow-up resolves to the last person spoken of",
-        "rules",
-        m64_last_subject,
-        oracle="canary",
-        slot="task.input",
-        channel=Channel.CHILD_REQUEST,
-        direction=Direction.ACROSS,
-        turns=2,
-        secrets=2,
-        link="article 000 section 4.7",
-    ),
-)
+
+@cache
+def all_mutants() -> tuple[Mutant, ...]:
+    """Every seeded defect of this folder, by its number."""
+    found: list[Mutant] = []
+    for module in pkgutil.iter_modules(__path__):
+        found += getattr(importlib.import_module(f"{__name__}.{module.name}"), "MUTANTS", ())
+    return tuple(sorted(found, key=lambda mutant: (mutant.number, mutant.name)))
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """The target of that name, for `factory = "isolation_kit.mutants:m01_full_history"`."""
+    if name.startswith("m"):
+        for mutant in all_mutants():
+            if mutant.name == name:
+                return mutant.target
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

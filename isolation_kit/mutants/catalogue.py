@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from isolation_kit.finding import Direction
+from isolation_kit.finding import Direction, Finding, Verdict
 from isolation_kit.runtime import Parts
+from isolation_kit.scenario import Scenario
 from isolation_kit.targets.reference import make_reference_rules, make_reference_task
 from isolation_kit.trace import Channel
 
@@ -25,7 +26,9 @@ class Mutant:
         target: the factory; selectable as `isolation_kit.mutants:<name>`.
         oracle: the oracle that must kill it.
         slot: the expected slot, or `field.<name>` for a pollutant.
-        users, turns, secrets: the smallest case: users, turns and placeholders in it.
+        smallest: the smallest case that shows it; the reduction must come down to its size.
+        kind: LEAK, or LOSS where something that must arrive does not.
+        alone: no other oracle sees it.
         link: the public report or article that it is modelled on.
     """
 
@@ -38,10 +41,25 @@ class Mutant:
     slot: str
     channel: Channel
     direction: Direction
-    users: int = 1
-    turns: int = 1
-    secrets: int = 1
+    smallest: Scenario
+    kind: Verdict = Verdict.LEAK
+    alone: bool = False
     link: str = ""
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Users, turns and secrets (places) of the smallest case."""
+        return len(self.smallest.users), len(self.smallest.turns), len(self.smallest.places())
+
+    def shown_by(self, finding: Finding) -> bool:
+        """True if a finding says what the table expects of this defect, whichever oracle found it."""
+        seen = (finding.fingerprint.what, finding.fingerprint.channel, finding.fingerprint.direction)
+        return finding.counts and (*seen, finding.kind) == (
+            self.slot,
+            self.channel,
+            self.direction,
+            self.kind,
+        )
 
 
 def leaky(base: Base, name: str, new_parts: Callable[[], Parts]) -> Callable[..., Any]:

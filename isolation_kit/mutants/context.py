@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import blake2b
 
-from isolation_kit.mutants.catalogue import leaky
+from isolation_kit.finding import Direction
+from isolation_kit.mutants.cases import TASK, at, case, turn
+from isolation_kit.mutants.catalogue import Mutant, leaky
 from isolation_kit.runtime import (
     CLEAN,
     ChildSpec,
@@ -18,8 +20,10 @@ from isolation_kit.runtime import (
 )
 from isolation_kit.runtime.parts import write_brief
 from isolation_kit.runtime.text import Digest
+from isolation_kit.scenario import Say
+from isolation_kit.trace import Channel
 
-__all__ = ["m01_full_history", "m02_history_tail", "m05_scratch_plan", "m21_history_hash"]
+__all__ = ["MUTANTS"]
 
 
 def _full_history() -> Parts:
@@ -60,3 +64,56 @@ m01_full_history = leaky("task", "m01_full_history", _full_history)
 m02_history_tail = leaky("task", "m02_history_tail", _history_tail)
 m05_scratch_plan = leaky("task", "m05_scratch_plan", _scratch_plan)
 m21_history_hash = leaky("task", "m21_history_hash", _history_hash)
+
+MUTANTS = (
+    Mutant(
+        1,
+        "m01_full_history",
+        "the child gets the parent's whole history",
+        "task",
+        m01_full_history,
+        oracle="canary",
+        slot="user.current",
+        channel=Channel.CHILD_REQUEST,
+        direction=Direction.DOWN,
+        link="https://github.com/google/adk-python/issues/2324",
+        smallest=case(turn(TASK, text=f"hello {at('user.current')}")),
+    ),
+    Mutant(
+        2,
+        "m02_history_tail",
+        "the child gets the last user turn as it was typed",
+        "task",
+        m02_history_tail,
+        oracle="canary",
+        slot="user.current",
+        channel=Channel.CHILD_REQUEST,
+        direction=Direction.DOWN,
+        smallest=case(turn(TASK, text=f"hello {at('user.current')}")),
+    ),
+    Mutant(
+        5,
+        "m05_scratch_plan",
+        "the parent's scratch plan stands in global_context",
+        "task",
+        m05_scratch_plan,
+        oracle="canary",
+        slot="parent.text",
+        channel=Channel.CHILD_REQUEST,
+        direction=Direction.DOWN,
+        link="article 002 section 4.2",
+        smallest=case(turn(Say(f"plan {at('parent.text')}"), TASK)),
+    ),
+    Mutant(
+        21,
+        "m21_history_hash",
+        "a hash of the parent's history goes out as a cache key",
+        "task",
+        m21_history_hash,
+        oracle="noninterference",
+        slot="user.current",
+        channel=Channel.CHILD_HEADERS,
+        direction=Direction.DOWN,
+        smallest=case(turn(TASK, text=f"hello {at('user.current')}")),
+    ),
+)

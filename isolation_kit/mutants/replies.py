@@ -10,20 +10,17 @@ from typing import Any
 from urllib.parse import unquote
 
 from isolation_kit.errors import StrictJSONError
-from isolation_kit.mutants.catalogue import leaky
+from isolation_kit.finding import Direction
+from isolation_kit.mutants.cases import NOISE, TASK, case, tool_reply, turn
+from isolation_kit.mutants.catalogue import Mutant, leaky
 from isolation_kit.runtime import CLEAN, AllowList, Dropped, Message, Parts, Status, SubAgentResult, ToolSpec
 from isolation_kit.runtime.bridge import seen_result
 from isolation_kit.runtime.text import Digest, canonical
 from isolation_kit.runtime.tools import ToolText, filter_tool_result
 from isolation_kit.strictjson import loads
+from isolation_kit.trace import Channel
 
-__all__ = [
-    "m10_tool_reply_whole",
-    "m11_top_level_only",
-    "m14_lenient_parser",
-    "m17_filter_before_decoding",
-    "m49_debug_in_result",
-]
+__all__ = ["MUTANTS"]
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -104,3 +101,70 @@ m11_top_level_only = leaky("task", "m11_top_level_only", _top_level_only)
 m14_lenient_parser = leaky("task", "m14_lenient_parser", _lenient_parser)
 m17_filter_before_decoding = leaky("task", "m17_filter_before_decoding", _filter_before_decoding)
 m49_debug_in_result = leaky("task", "m49_debug_in_result", _debug_in_result)
+
+MUTANTS = (
+    Mutant(
+        10,
+        "m10_tool_reply_whole",
+        "a tool's reply reaches the child whole",
+        "task",
+        m10_tool_reply_whole,
+        oracle="canary",
+        slot="child.tool.noise",
+        channel=Channel.CHILD_REQUEST,
+        direction=Direction.DOWN,
+        link="article 000 section 2.2",
+        smallest=tool_reply(f'{{"amount": 1, "trace_id": "{NOISE}"}}'),
+    ),
+    Mutant(
+        11,
+        "m11_top_level_only",
+        "the allow-list is applied to the top level only",
+        "task",
+        m11_top_level_only,
+        oracle="canary",
+        slot="child.tool.noise",
+        channel=Channel.CHILD_REQUEST,
+        direction=Direction.DOWN,
+        link="article 000 section 3.2",
+        smallest=tool_reply(f'{{"items": [{{"name": "a", "debug": "{NOISE}"}}]}}'),
+    ),
+    Mutant(
+        14,
+        "m14_lenient_parser",
+        "a lenient parser hands comments and tails on",
+        "task",
+        m14_lenient_parser,
+        oracle="contract",
+        slot="field.(not strict JSON)",
+        channel=Channel.CHILD_REQUEST,
+        direction=Direction.DOWN,
+        link="article 000 section 4.7",
+        smallest=tool_reply('{"amount": 129.5} // rounded'),
+    ),
+    Mutant(
+        17,
+        "m17_filter_before_decoding",
+        "names are filtered before they are percent-decoded",
+        "task",
+        m17_filter_before_decoding,
+        oracle="canary",
+        slot="child.tool.noise",
+        channel=Channel.CHILD_REQUEST,
+        direction=Direction.DOWN,
+        smallest=tool_reply(f'{{"amount": 1, "%74race_id": "{NOISE}"}}'),
+    ),
+    Mutant(
+        49,
+        "m49_debug_in_result",
+        "the result carries a debug field past its contract",
+        "task",
+        m49_debug_in_result,
+        oracle="contract",
+        slot="field.debug",
+        channel=Channel.RESULT,
+        direction=Direction.UP,
+        link="https://github.com/anthropics/claude-code/issues/14118",
+        smallest=case(turn(TASK)),
+    ),
+)

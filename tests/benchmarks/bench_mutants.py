@@ -8,7 +8,7 @@ import time
 from isolation_kit.audit import FAMILIES, Campaign, Plan, items
 from isolation_kit.content import load_attacks
 from isolation_kit.finding import Mode
-from isolation_kit.mutants import MUTANTS, Mutant
+from isolation_kit.mutants import Mutant, all_mutants
 from isolation_kit.outcome import Smallest
 from isolation_kit.target import declaration_of
 
@@ -33,10 +33,9 @@ def hunt(mutant: Mutant, seed: int, cases: int) -> str:
                 if found(mutant, case):
                     hits = outcome.tally.hits[case.fingerprint, case.kind, case.mode]
                     spent = time.process_time() - start
-                    expected = (mutant.users, mutant.turns, mutant.secrets)
                     return (
                         f"{mutant.name:30} {mutant.oracle:16} {item.family:18} "
-                        f"{before + hits.first_execution:5} executions  size {case.size} of {expected}  "
+                        f"{before + hits.first_execution:5} executions  size {case.size} of {mutant.size}  "
                         f"{case.executions:3} to reduce  {spent:5.1f} CPU s"
                     )
             before += outcome.tally.executions
@@ -45,7 +44,7 @@ def hunt(mutant: Mutant, seed: int, cases: int) -> str:
 
 def main(cases: int = 300, seed: int = 7) -> None:
     """Print the table."""
-    for mutant in MUTANTS:
+    for mutant in all_mutants():
         print(hunt(mutant, seed, cases), flush=True)
 
 
