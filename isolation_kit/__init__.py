@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from isolation_kit.filters import Filter, apply_filters, load_filters
     from isolation_kit.finding import Finding, Fingerprint, Verdict
     from isolation_kit.policy import Allow, Policy
+    from isolation_kit.recorded import assert_isolated
     from isolation_kit.scenario import (
         Answer,
         Delegate,
@@ -35,6 +36,7 @@ _HOMES = {
     "filters": ("Filter", "apply_filters", "load_filters"),
     "finding": ("Finding", "Fingerprint", "Verdict"),
     "policy": ("Allow", "Policy"),
+    "recorded": ("assert_isolated",),
     "scenario": (
         *("Answer", "Delegate", "Limits", "Say", "Scenario", "Slot", "Temperament", "TurnPlan", "UseTool"),
     ),
@@ -77,6 +79,7 @@ __all__ = [
     "Verdict",
     "Via",
     "apply_filters",
+    "assert_isolated",
     "load_filters",
     "target",
 ]

@@ -83,6 +83,17 @@ def test_from_red_to_green(example: Path) -> None:
     assert "2 passed" in mine.stdout
 
 
+def test_any_test_can_assert_isolation(tmp_path: Path) -> None:
+    """The recorded conversation as shown passes, and fails once the child is sent the history."""
+    code = blocks("python", "test_recorded.py")[0]
+    leaky = code.replace("(sent_to_child", "(history")
+    for name, text, wanted in (("clean", code, 0), ("leaky", leaky, 1)):
+        (tmp_path / f"test_{name}.py").write_text(text, "utf-8")
+        done = run(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", f"test_{name}.py")
+        assert done.returncode == wanted, done.stdout + done.stderr
+    assert "term 0, 11 characters" in done.stdout
+
+
 def test_target_is_ten_lines_or_so() -> None:
     """The target's function, as shown, is as short as promised."""
     code = blocks("python", "my_isolation.py")[0]
