@@ -28,6 +28,10 @@ def parser() -> argparse.ArgumentParser:
     replay.add_argument("case", metavar="CASE.json", help="a file from .isolation/cases/")
     _shared(replay)
     _report_commands(commands)
+    policy = _add(commands, "policy", "policy:suggest", "draft [[allow]] entries for the leaks of a report")
+    policy.add_argument("action", choices=["suggest"])
+    policy.add_argument("file", nargs="?", default=".isolation/report.json", metavar="REPORT.json")
+    policy.add_argument("--to", metavar="PATH", help="a new file (default: standard output)")
     catalogue = _add(commands, "catalogue", "audit:catalogue", "check content folders")
     catalogue.add_argument("action", choices=["check"])
     for name in ("attacks", "fingerprints"):

@@ -113,9 +113,7 @@ def _findings(
                 instance=event.instance,
                 digest=sighting.digest,
                 count=len(members),
-                allowed_by=policy.allowed_by(
-                    fingerprint.what, fingerprint.channel, event.agent, fingerprint.direction
-                ),
+                allowed_by=_allowed(policy, fingerprint, event.agent),
             )
         )
     return out
@@ -127,6 +125,15 @@ def _edge(declaration: Declaration, event: Event, given: tuple[Planted, ...]) ->
         return declaration.edge(event.agent)
     owner = next((item.agent for item in given if item.agent and item.agent != declaration.root), "")
     return declaration.edge(owner) if owner in declaration.agents else declaration.edge(event.agent)
+
+
+def _allowed(policy: Policy, seen: Fingerprint, recipient: str) -> str:
+    """The entry that opens this for the recipient, or for the child of the edge, as a report names it."""
+    for child in dict.fromkeys((recipient, seen.edge.rpartition(">")[2])):
+        label = policy.allowed_by(seen.what, seen.channel, child, seen.direction)
+        if label:
+            return label
+    return ""
 
 
 def _source_tool(event: Event, given: tuple[Planted, ...]) -> str:
