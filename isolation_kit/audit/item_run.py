@@ -213,7 +213,8 @@ class ItemRun:
     def _reducible(self, key: Key) -> bool:
         """Residue cannot be reduced in this process; exposures keep their first case."""
         return (
-            key[2] is Mode.STRUCTURAL
+            self.plan.reduce
+            and key[2] is Mode.STRUCTURAL
             and key[0].direction != "after"
             and not self.campaign.abandoned
             and (self.plan.deadline is None or time.monotonic() < self.plan.deadline)

@@ -31,6 +31,7 @@ class Plan:
         shard: (i, n): this process runs every n-th block, beginning with the i-th.
         untested: child to reason, declared as not tested on purpose.
         oracles: only these judge, and every case (none named: all, at their rates).
+        reduce: look for the smallest case of each finding.
         until: the item ends with the first case that has such a finding, and only such are reduced.
     """
 
@@ -45,6 +46,7 @@ class Plan:
     shard: tuple[int, int] = (1, 1)
     untested: Mapping[str, str] = field(default_factory=dict)
     oracles: frozenset[str] = frozenset()
+    reduce: bool = True
     until: Callable[[Finding], bool] | None = None
 
     def judges(self, index: int | None = None) -> tuple[Oracle, ...]:

@@ -36,6 +36,16 @@ def parser() -> argparse.ArgumentParser:
     catalogue.add_argument("action", choices=["check"])
     for name in ("attacks", "fingerprints"):
         catalogue.add_argument(f"--{name}", action="append", default=[], metavar="FOLDER")
+    matrix = _add(
+        commands, "matrix", "matrix:matrix", "hunt the kit's seeded defects; write which oracle kills which"
+    )
+    matrix.add_argument("--mutants", action="store_true", required=True, help="over the seeded defects")
+    matrix.add_argument("--seeds", default="7", metavar="A-B", help="seeds of the hunts (default: 7)")
+    matrix.add_argument("--cases", type=int, default=1000, metavar="N", help="cases of a hunt at most")
+    matrix.add_argument("--only", action="append", default=[], metavar="NAME", help="this defect only")
+    matrix.add_argument("--named", action="store_true", help="the named oracles alone: no look by the others")
+    matrix.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
+    matrix.add_argument("--to", metavar="PATH", help="write the table there as Markdown")
     return top
 
 

@@ -33,8 +33,8 @@ def suggest(arguments: argparse.Namespace, words: Sequence[str]) -> int:
             out.write(text)
     except OSError as error:
         raise UsageError(
-            f"policy suggest cannot write {shown(file.absolute())} ({type(error).__name__}); give a file that "
-            "is not there yet in a folder that is, for example --to allow.toml"
+            f"policy suggest cannot write {shown(file.absolute())} ({type(error).__name__}); give a file "
+            "that is not there yet in a folder that is, for example --to allow.toml"
         ) from None
     print(f"wrote {shown(file.absolute())}")
     return 0

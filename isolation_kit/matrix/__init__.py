@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from isolation_kit.matrix.hunt import Kill, hunt
+from isolation_kit.matrix.hunt import Glance, Kill, glance, hunt
+from isolation_kit.matrix.run import Row, alarms, rows
+from isolation_kit.matrix.table import markdown
 
-__all__ = ["Kill", "hunt"]
+__all__ = ["Glance", "Kill", "Row", "alarms", "glance", "hunt", "markdown", "rows"]

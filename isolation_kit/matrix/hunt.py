@@ -1,4 +1,4 @@
-"""Hunting one seeded defect with one oracle: the sweep, then blocks of each family in turn, to the kill."""
+"""Hunting one seeded defect: with one oracle to the kill, or with all of them for a short look."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 from isolation_kit.audit import BLOCK, FAMILIES, Campaign, Plan, items
 from isolation_kit.content import Attack
+from isolation_kit.finding import Verdict
 from isolation_kit.mutants import Mutant
-from isolation_kit.outcome import Item, Smallest
-from isolation_kit.target import declaration_of
+from isolation_kit.oracles import all_oracles
+from isolation_kit.outcome import Item
+from isolation_kit.target import Declaration, declaration_of
 
-__all__ = ["Kill", "hunt"]
+__all__ = ["Glance", "Kill", "glance", "hunt"]
+
+Size = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,8 @@ class Kill:
     Attributes:
         item: the family (or the sweep) whose case showed it.
         cases, executions: how many it took, this one included, reductions left out.
-        smallest: the reduced case.
+        size, reduced: users, turns and secrets of the smallest case, and whether it was searched to its end.
+        case: the smallest case as stored.
         seconds: CPU time of hunt and reduction.
     """
 
@@ -31,8 +36,25 @@ class Kill:
     item: str
     cases: int
     executions: int
-    smallest: Smallest
+    size: Size
+    reduced: bool
+    case: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What all oracles said of some cases of one target.
+
+    Attributes:
+        seen: the oracles with a LEAK or LOSS.
+        doubted: "oracle: reason" of every ERROR and INCONCLUSIVE.
+    """
+
+    target: str
+    cases: int
+    seen: frozenset[str]
+    doubted: tuple[str, ...] = ()
 
 
 def hunt(
@@ -54,26 +76,66 @@ def hunt(
     )
     count = executions = 0
     with Campaign(declaration, plan) as campaign:
-        for item, blocks in _rounds(declaration.name, cases):
+        for item, blocks in _rounds(declaration, cases):
             outcome = campaign.run(item, blocks)
+            count, executions = count + outcome.tally.n, executions + outcome.tally.executions
             if outcome.smallest:
-                smallest = min(outcome.smallest, key=lambda case: case.size)
+                best = min(outcome.smallest, key=lambda case: case.size)
                 return Kill(
                     mutant.name,
                     oracle,
                     item.family,
-                    count + outcome.tally.n,
-                    executions + outcome.tally.executions,
-                    smallest,
+                    count,
+                    executions,
+                    best.size,
+                    best.reduced,
+                    best.scenario.to_json(),
                     time.process_time() - start,
                 )
-            count, executions = count + outcome.tally.n, executions + outcome.tally.executions
     return None
 
 
-def _rounds(target: str, cases: int) -> Iterator[tuple[Item, Sequence[int]]]:
-    """The sweep, then one block of each family after the other, so that no family waits for another's end."""
-    sweep, *families = items([target], FAMILIES)
+def glance(
+    declaration: Declaration,
+    attacks: Sequence[Attack],
+    *,
+    seed: int = 7,
+    cases: int = 50,
+    profile: str = "",
+) -> Glance:
+    """Let all oracles judge the sweep and `cases` generated cases of all families together.
+
+    Args:
+        profile: at the rates of this profile; "": every oracle judges every case.
+    """
+    names = frozenset() if profile else frozenset(oracle.name for oracle in all_oracles())
+    plan = Plan(
+        seed=seed,
+        cases=-(-cases // len(FAMILIES)),
+        attacks=tuple(attacks),
+        profile=profile or "deep",
+        oracles=names,
+        reduce=False,
+    )
+    seen: set[str] = set()
+    doubted: set[str] = set()
+    count = 0
+    with Campaign(declaration, plan) as campaign:
+        for item in items([declaration.name], FAMILIES):
+            tally = campaign.run(item).tally
+            count += tally.n
+            seen |= {name for (name, verdict) in tally.oracles if verdict in (Verdict.LEAK, Verdict.LOSS)}
+            unsure = {name for (name, verdict) in tally.oracles if verdict in _UNSURE}
+            doubted |= {f"{name}: {reason}" for (name, reason) in tally.reasons if name in unsure}
+    return Glance(declaration.name, count, frozenset(seen), tuple(sorted(doubted)))
+
+
+_UNSURE = (Verdict.ERROR, Verdict.INCONCLUSIVE)
+
+
+def _rounds(declaration: Declaration, cases: int) -> Iterator[tuple[Item, Sequence[int]]]:
+    """The sweep, then one block of each family in turn, so that no family waits for another's end."""
+    sweep, *families = items([declaration.name], FAMILIES)
     yield sweep, ()
     for number in range(-(-cases // (BLOCK * len(families)))):
         for item in families:

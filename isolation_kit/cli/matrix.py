@@ -1,0 +1,77 @@
+"""`matrix --mutants`: hunts every seeded defect with its named oracle and writes the table."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from isolation_kit.errors import UsageError
+from isolation_kit.faces import shown
+from isolation_kit.matrix import Row, alarms, markdown, rows
+from isolation_kit.mutants import Mutant, all_mutants
+
+__all__ = ["matrix"]
+
+_LOOKED_AT = 50  # cases that all oracles look at
+_SEEDS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")
+
+
+def matrix(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    """Exit code 1 if a defect survives, is not reduced to its expected size, or the clean runtime alarms."""
+    seeds, chosen = _seeds(arguments.seeds), _chosen(arguments.only)
+    done: list[Row] = []
+    for row in rows(
+        chosen,
+        seeds,
+        cases=arguments.cases,
+        looks=0 if arguments.named else _LOOKED_AT,
+        jobs=max(1, arguments.jobs),
+    ):
+        done.append(row)
+        print(_told(row), flush=True)
+    found = () if arguments.only else alarms(seeds[:1], jobs=max(1, arguments.jobs))
+    for alarm in found:
+        print(f"ALARM on the clean runtime: {alarm}")
+    if arguments.to:
+        Path(arguments.to).write_text(markdown(done, seeds), encoding="utf-8")
+        print(f"wrote {shown(Path(arguments.to).absolute())}")
+    bad = [row for row in done if row.survived or row.larger]
+    print(
+        f"{len(done) - len(bad)} of {len(done)} killed as expected, {len(found)} alarms on the clean runtime"
+    )
+    return 1 if bad or found else 0
+
+
+def _told(row: Row) -> str:
+    name, mutant = row.mutant.name, row.mutant
+    if row.survived:
+        return f"SURVIVED  {name:34} {mutant.oracle}, at seeds {', '.join(map(str, row.survived))}"
+    if row.larger:
+        return f"LARGER    {name:34} {mutant.oracle}, expected {mutant.size}, {row.size} at best"
+    others = sorted({name for look in row.looked for name in look.seen} - {mutant.oracle})
+    also = f", also {', '.join(others)}" if others else ", alone" if row.looked else ""
+    return f"killed    {name:34} {mutant.oracle} after {row.executions:g} executions{also}"
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    match = _SEEDS.match(text)
+    if (
+        match is None
+        or (match[2] and int(match[2]) < int(match[1]))
+        or int(match[2] or 0) - int(match[1]) > 999
+    ):
+        raise UsageError(f"--seeds is {text[:20]!r}; allowed: one seed or a range, for example 7 or 1-20")
+    return tuple(range(int(match[1]), int(match[2] or match[1]) + 1))
+
+
+def _chosen(names: Sequence[str]) -> tuple[Mutant, ...]:
+    known = {mutant.name: mutant for mutant in all_mutants()}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(
+            f"--only names {unknown[0][:40]!r}; allowed: {', '.join(known)}; for example "
+            "--only m01_full_history"
+        )
+    return tuple(known[name] for name in names) if names else all_mutants()

@@ -1,0 +1,83 @@
+"""The table of seeded defects: kills, survivors, what others see, and alarms of the clean runtime."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isolation_kit.cli import main
+from isolation_kit.matrix import alarms, markdown, rows, run
+from isolation_kit.mutants import Mutant, all_mutants
+from isolation_kit.targets.reference import reference_task
+
+
+def mutant(name: str) -> Mutant:
+    """A seeded defect by its name."""
+    return next(one for one in all_mutants() if one.name == name)
+
+
+def test_a_kill_a_survivor_and_a_case_that_is_too_large() -> None:
+    """What was killed as expected, what its named oracle cannot see, and what was not reduced far enough."""
+    known = mutant("m10_tool_reply_whole")
+    blind = replace(known, oracle="repeat")
+    (killed,) = rows([known], (7,), looks=0)
+    assert (killed.survived, killed.larger, killed.size) == ((), (), (1, 1, 1))
+    smaller = replace(killed, mutant=replace(known, smallest=mutant("m14_lenient_parser").smallest))
+    assert smaller.larger == (7,)
+    # Rows are made by name, so the survivor is hunted as the table would hunt it.
+    survivor = replace(killed, mutant=blind, kills={7: run.hunt(blind, "repeat", (), cases=0)})
+    assert survivor.survived == (7,)
+    text = markdown([killed, survivor], (7,))
+    assert "| 1 of 1 | " in text
+    assert "| 0 of 1 | " in text
+    assert "1 of 2 defects killed by their named oracle at all of 1 seeds." in text
+
+
+def test_a_look_tells_who_else_sees_a_defect() -> None:
+    """A whole tool reply breaks the contract too; a hash of the history is for paired runs alone."""
+    both, alone = rows([mutant("m10_tool_reply_whole"), mutant("m21_history_hash")], (7,), cases=1, looks=3)
+    assert both.seen_by("canary")
+    assert both.seen_by("contract")
+    assert not both.only
+    assert alone.only
+    assert "- noninterference: m21_history_hash" in markdown([both, alone], (7,))
+
+
+def test_an_alarm_of_a_clean_target_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silent on the clean runtime; a leak in its place is named."""
+    monkeypatch.setattr(run, "CLEAN", (reference_task,))
+    assert alarms((7,), cases=9) == ()
+    monkeypatch.setattr(run, "CLEAN", (mutant("m01_full_history").target,))
+    assert alarms((7,), cases=9) == ("m01_full_history: canary alarms",)
+
+
+def test_the_command_writes_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 0 for what is killed; the file holds the row."""
+    words = ["matrix", "--mutants", "--named", "--only", "m01_full_history", "--to", str(tmp_path / "m.md")]
+    assert main(words) == 0
+    assert "killed    m01_full_history" in capsys.readouterr().out
+    assert "| m01_full_history |" in (tmp_path / "m.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--seeds", "9-1"], "--seeds is '9-1'"), (["--only", "nothing"], "--only names 'nothing'")],
+)
+def test_wrong_words_are_refused(words: list[str], said: str, capsys: Any) -> None:
+    """Exit 2, what was given and what is allowed."""
+    assert main(["matrix", "--mutants", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_processes_change_no_result() -> None:
+    """Two processes give the rows of one, in the same order."""
+    chosen = [mutant("m10_tool_reply_whole"), mutant("m01_full_history")]
+
+    def sizes(jobs: int) -> list[tuple[Any, ...]]:
+        found = rows(chosen, (7,), looks=0, jobs=jobs)
+        return [(row.mutant.name, row.size, row.executions) for row in found]
+
+    assert sizes(1) == sizes(2)
