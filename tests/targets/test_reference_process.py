@@ -80,8 +80,8 @@ def test_a_leak_is_seen_across_the_process_boundary(parts: Callable[[], Parts], 
 
 
 def test_the_audit_is_green_at_this_level(tmp_path: Path) -> None:
-    """`isolation-process.toml` at 20 cases an item passes on both targets."""
-    options = ["--isolation-cases", "20", "--isolation-report", f"json:{tmp_path / 'report.json'}"]
+    """`isolation-process.toml` at 10 cases an item passes on both targets."""
+    options = ["--isolation-cases", "10", "--isolation-report", f"json:{tmp_path / 'report.json'}"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--isolation", ROOT / "isolation-process.toml", *options],
         cwd=tmp_path,
