@@ -18,7 +18,7 @@ from isolation_kit.content.model import (
     Overflow,
     Structure,
 )
-from isolation_kit.content.naming import class_of_slot, classify, normalise_field
+from isolation_kit.content.naming import class_of_slot, classify, names_a_person, normalise_field
 
 __all__ = [
     "TOKEN",
@@ -34,5 +34,6 @@ __all__ = [
     "content_root",
     "load_attacks",
     "load_fingerprint_classes",
+    "names_a_person",
     "normalise_field",
 ]

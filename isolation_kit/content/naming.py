@@ -10,11 +10,12 @@ from urllib.parse import unquote
 
 from isolation_kit.content.model import FingerprintClass
 
-__all__ = ["class_of_slot", "classify", "normalise_field"]
+__all__ = ["class_of_slot", "classify", "names_a_person", "normalise_field"]
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[\s._\-]+")
 _LONGEST_FIELD = 256  # characters; a target chooses its keys, and no known name is longer
+_PERSON = re.compile(r"(?:.*_)?(?:user|tenant|customer|owner|member|session)_?(?:ids?|key|name|uuid)?\Z")
 _INDEX = re.compile(r"\[[^\]]*\]")
 
 
@@ -23,6 +24,11 @@ def normalise_field(field: str) -> str:
     """Fold a field name to one spelling: `X-Trace-Id`, `xTraceId` and `%78-trace-id` become `x_trace_id`."""
     plain = unicodedata.normalize("NFKC", unquote(field[:_LONGEST_FIELD]))
     return _SEPARATORS.sub("_", _HUMP.sub("_", plain)).strip("_").casefold()
+
+
+def names_a_person(parameter: str) -> bool:
+    """True for `user_id`, `tenant`, `ownerKey` and the like: a parameter that says whose data is meant."""
+    return _PERSON.match(normalise_field(parameter)) is not None
 
 
 def classify(field: str, classes: Iterable[FingerprintClass]) -> FingerprintClass | None:

@@ -10,16 +10,12 @@ Source: article 000 sections 2.2, 3.2 and 4.4.
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Generator, Iterator, Mapping
-from hashlib import blake2b
 from typing import Any
-from urllib.parse import unquote
 
-from isolation_kit.content import normalise_field
 from isolation_kit.errors import StrictJSONError
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement
+from isolation_kit.oracles.names import shown_name
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.policy import Policy
 from isolation_kit.scenario import Scenario
@@ -30,8 +26,6 @@ from isolation_kit.trace import Channel, Event, Trace
 __all__ = ["ORACLE", "undeclared"]
 
 _NAME = "contract"
-_SAFE = re.compile(r"[A-Za-z_\u4e00-\u9fff][A-Za-z0-9_\-\u4e00-\u9fff]{0,39}\Z")
-_DIGITS = re.compile(r"\d{2,}|(?<=_)\d+\Z")
 _UNREADABLE = "(not strict JSON)"
 _MORE = "(more fields)"
 _NODES = 20_000
@@ -52,7 +46,7 @@ def _check(
     for event in _last_words(trace.events):
         names: set[str] = set()
         for channel, path, tool in _violations(event, declaration):
-            name = _safe(path[-1], tokens)
+            name = _shown(path[-1], tokens)
             if name not in names and len(names) >= _NAMES:
                 path, name = (*path[:-1], _MORE), _MORE
             names.add(name)
@@ -175,13 +169,13 @@ def _finding(
     tokens: tuple[str, ...],
 ) -> Finding:
     direction = Direction.UP if channel is Channel.RESULT else Direction.DOWN
-    what = f"field.{_safe(path[-1], tokens)}"
+    what = f"field.{_shown(path[-1], tokens)}"
     return Finding(
         Fingerprint(declaration.name, declaration.edge(event.agent), what, str(channel), str(direction)),
         _NAME,
         mode=mode_of(scenario),
         form="undeclared field",
-        path="/".join(_safe(part, tokens) for part in path),
+        path="/".join(_shown(part, tokens) for part in path),
         source_tool=tool,
         turn=event.turn,
         user=event.user,
@@ -190,15 +184,5 @@ def _finding(
     )
 
 
-def _safe(key: str, tokens: tuple[str, ...]) -> str:
-    """A key as it may be shown: the target chose it, and it may itself hold a token.
-
-    Spellings of one name (`traceId`, `Trace-Id`, `%74race_id`) are one name; numbers in it become `#`.
-    """
-    if key in (_UNREADABLE, _MORE):
-        return key
-    plain = unicodedata.normalize("NFKC", unquote(key))
-    name = normalise_field(plain)
-    if _SAFE.match(plain) and not any(token in plain.lower() or token in name for token in tokens):
-        return _DIGITS.sub("#", name)
-    return f"#{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
+def _shown(key: str, tokens: tuple[str, ...]) -> str:
+    return key if key in (_UNREADABLE, _MORE) else shown_name(key, tokens)

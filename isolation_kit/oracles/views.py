@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import log2
 from typing import Any, NamedTuple
 
-from isolation_kit.oracles.contract import _safe
+from isolation_kit.oracles.names import shown_name
 from isolation_kit.trace import CHILD_CHANNELS, Channel, Event, Planted, Trace
 
 __all__ = [
@@ -249,7 +249,7 @@ def _parted(one: Any, two: Any, path: str, budget: list[int]) -> Iterator[tuple[
 
 
 def _under(path: str, key: str) -> str:
-    name = _safe(key, ())
+    name = shown_name(key, ())
     return f"{path}.{name}" if path else name
 
 

@@ -19,11 +19,11 @@ from isolation_kit.runtime.context import build_child_context
 from isolation_kit.runtime.failures import reported
 from isolation_kit.runtime.fields import AllowList, Dropped
 from isolation_kit.runtime.log import error_line, request_line
-from isolation_kit.runtime.messages import Message, ModelRequest, ToolSpec
+from isolation_kit.runtime.messages import Message, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.planning import Subtask, planning_context
 from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.text import Digest, canonical
-from isolation_kit.runtime.tools import ToolText, filter_tool_result
+from isolation_kit.runtime.tools import ToolText, filter_tool_result, tool_query
 
 __all__ = ["CLEAN", "TASK", "ParentScope", "Parts", "Step", "resolve_subject", "step_of", "write_brief"]
 
@@ -117,6 +117,7 @@ class Parts:
     child_context: Callable[[TaskBrief, ParentScope], tuple[Message, ...]] = _fresh_context
     child_headers: Callable[[TaskBrief, ParentScope], Mapping[str, str]] = _no_headers
     request_line: Callable[[ModelRequest, Digest], str] = request_line
+    tool_query: Callable[[ToolSpec, ToolCall], object] = tool_query
     filter_tool_result: Callable[[str, ToolSpec, int, Digest], ToolText] = filter_tool_result
     error_line: Callable[[str, str, Exception | None, str], str] = error_line
     pack_result: Callable[[SubAgentResult, list[Message]], Mapping[str, Any]] = _declared_only

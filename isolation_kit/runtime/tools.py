@@ -22,7 +22,7 @@ from isolation_kit.strictjson import loads
 if TYPE_CHECKING:
     from isolation_kit.runtime.wiring import Runtime
 
-__all__ = ["TOOL_CODES", "ToolText", "call_tool", "filter_tool_result", "refusal"]
+__all__ = ["TOOL_CODES", "ToolText", "call_tool", "filter_tool_result", "refusal", "tool_query"]
 
 _SHORTEST = 16
 
@@ -55,6 +55,11 @@ class ToolText:
 def refusal(reason: str) -> ToolText:
     """The text that stands for a reply that was not let through."""
     return ToolText(canonical({"error": reason}), reason=reason)
+
+
+def tool_query(tool: ToolSpec, call: ToolCall) -> object:
+    """What of a call reaches the tool: the one declared parameter."""
+    return call.arguments.get(tool.parameter)
 
 
 def filter_tool_result(raw: str, tool: ToolSpec, limit: int, digest: Digest) -> ToolText:
@@ -137,7 +142,7 @@ async def call_tool(
         contract: of a child: its inner time limit and its log level hold. A parent has none.
         ends: the event loop's time at which the child's inner limit is reached, where its beginning is known.
     """
-    query = call.arguments.get(tool.parameter)
+    query = runtime.parts.tool_query(tool, call)
     if not isinstance(query, str) or not encodable(query):
         return refusal("bad_arguments").text
     runtime.hooks.tool_called(agent, tool.name)

@@ -69,6 +69,12 @@ class Scenario:
         """The number of the secret that `slot` holds in this variant (0: the base)."""
         return dict(self.variant).get(slot, 0)
 
+    def somebody_else(self, user: int) -> str:
+        """The name of another user than the one with this index; one that nobody has, if there is none."""
+        if len(self.users) < 2:
+            return "u_somebody_else"
+        return self.users[(user + 1) % len(self.users)]
+
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, no token."""
         return dumps(_encode(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))

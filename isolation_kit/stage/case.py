@@ -55,7 +55,7 @@ class Case:
         self.declaration = declaration
         self.recorder = recorder
         self.fresh = fresh
-        self.puppet = Puppet(declaration, self.fill, self._on_delegate)
+        self.puppet = Puppet(declaration, self.fill, self._on_delegate, self._somebody_else)
         self.open: set[int] = set()
         self.delegations = Delegations(recorder)
         self._root: dict[int, deque[Act]] = {}
@@ -113,6 +113,11 @@ class Case:
         turn = CURRENT_TURN.get() if CURRENT_TURN.get() >= 0 else next(iter(self.open), -1)
         delegation = self.delegations.start(child, turn, plan, by)
         return f"[ref:t{turn}.c{delegation.instance}]" if self.scenario.concurrent else ""
+
+    def _somebody_else(self) -> str:
+        turn = CURRENT_TURN.get()
+        user = self.scenario.turns[turn].user if turn >= 0 else 0
+        return f"{self.fresh}{self.scenario.somebody_else(user)}"
 
     def turn_of(self, body: str = "") -> int:
         """The turn of the running call: by task context, by being the only open one, or by its ref."""

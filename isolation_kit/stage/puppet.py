@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from isolation_kit.content import names_a_person
 from isolation_kit.scenario import Act, Answer, Delegate, Place, Say, Temperament, UseTool, places_in
 from isolation_kit.target import Declaration, Via
 
@@ -83,8 +84,10 @@ class Puppet:
         declaration: Declaration,
         fill: Callable[..., str],
         on_delegate: Callable[[str, Delegate, tuple[str, int]], str],
+        somebody_else: Callable[[], str] = lambda: "",
     ) -> None:
         self._declaration = declaration
+        self._somebody_else = somebody_else
         self._fill = fill
         self._on_delegate = on_delegate
         self.problems: list[str] = []
@@ -137,7 +140,12 @@ class Puppet:
         tool = offered[act.tool % len(offered)]
         replies.append(act.reply)
         query = _join(filled(act.query), echo)
-        return ToolUse(self._id(), _name(tool), _arguments(tool, "query", query))
+        return ToolUse(self._id(), _name(tool), {**_arguments(tool, "query", query), **self._posing(tool)})
+
+    def _posing(self, tool: Mapping[str, Any]) -> dict[str, str]:
+        """Another user's name for each parameter that asks whose data is meant: who is served is not for a
+        model to say, so no system may heed it."""
+        return {name: self._somebody_else() for name in _properties(tool) if names_a_person(name)}
 
     def _delegate(
         self, call: ModelCall, act: Delegate, echo: str, filled: Callable[[str], str], instance: int
@@ -173,14 +181,21 @@ def _name(tool: Mapping[str, Any]) -> str:
     return str(inner.get("name", "")) if isinstance(inner, Mapping) else ""
 
 
+def _schema(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = tool.get("function", tool)
+    return inner.get("parameters") or inner.get("input_schema") or {}
+
+
+def _properties(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _schema(tool).get("properties") or {}
+
+
 def _arguments(tool: Mapping[str, Any], wanted: str, text: str) -> dict[str, Any]:
     """Put `text` where the offered schema can hold it: the wanted parameter, else the first free string."""
-    inner = tool.get("function", tool)
-    schema = inner.get("parameters") or inner.get("input_schema") or {}
-    properties = schema.get("properties") or {}
+    properties = _properties(tool)
     if wanted in properties or not properties:
         return {wanted: text} if properties else {}
-    required = [name for name in schema.get("required", ()) if name in properties] or list(properties)
+    required = [name for name in _schema(tool).get("required", ()) if name in properties] or list(properties)
     strings = [name for name in required if properties[name].get("type", "string") == "string"]
     return {strings[0]: text} if strings else {}
 
