@@ -1,14 +1,26 @@
-"""Defects in what a child may do: whose data it may ask for."""
+"""Defects in what a child may do: whose data it may ask for, what its answers set in motion."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from isolation_kit.finding import Direction
-from isolation_kit.mutants.cases import tool_reply
+from isolation_kit.mutants.cases import TASK, case, tool_reply, turn
 from isolation_kit.mutants.catalogue import Mutant, leaky
-from isolation_kit.runtime import CLEAN, Child, ChildSpec, Parts, ToolCall, ToolSpec
+from isolation_kit.runtime import (
+    CLEAN,
+    Child,
+    ChildSpec,
+    ParentScope,
+    Parts,
+    Runtime,
+    ToolCall,
+    ToolSpec,
+    inline,
+)
+from isolation_kit.runtime.bridge import TaskRequest, seen_result
 from isolation_kit.runtime.text import canonical
+from isolation_kit.targets.reference import clean_parts, make_reference_task
 from isolation_kit.trace import Channel
 
 __all__ = ["MUTANTS"]
@@ -37,7 +49,15 @@ def _user_by_argument() -> Parts:
     return replace(CLEAN, new_child=addressed, tool_query=as_asked)
 
 
+async def _obeying(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request: TaskRequest) -> bytes:
+    """A launcher that takes a tool call in a child's answer for one of the parent's."""
+    up = await inline(runtime, scope, spec, request)
+    answer = seen_result(up).get("key_outputs", {}).get("answer", "")
+    return await inline(runtime, scope, spec, request) if "<tool_call>" in answer else up
+
+
 m41_user_by_argument = leaky("task", "m41_user_by_argument", _user_by_argument)
+m71_answer_obeyed = make_reference_task(clean_parts, "m71_answer_obeyed", _obeying)
 
 MUTANTS = (
     Mutant(
@@ -53,5 +73,18 @@ MUTANTS = (
         alone=True,
         link="https://github.com/mem0ai/mem0/issues/4359",
         smallest=tool_reply("{}"),
+    ),
+    Mutant(
+        71,
+        "m71_answer_obeyed",
+        "a tool call in a child's answer makes the parent delegate once more",
+        "task",
+        m71_answer_obeyed,
+        oracle="integrity",
+        slot="child.answer",
+        channel=Channel.CHILD_CONTEXT,
+        direction=Direction.UP,
+        alone=True,
+        smallest=case(turn(TASK)),
     ),
 )
