@@ -44,7 +44,7 @@ def loads(data: bytes | str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX
         raise _refusal("it starts with a byte order mark; send UTF-8 without one")
     _check_depth(raw, max_depth)
     try:
-        text = raw.decode("utf-8")
+        text = data if isinstance(data, str) else raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _refusal(f"byte {error.start} is no UTF-8") from None
     try:

@@ -13,7 +13,6 @@ from typing import Any
 from isolation_kit.errors import KitError
 from isolation_kit.runtime.faults import NoReplyError
 from isolation_kit.runtime.messages import Message, ToolCall
-from isolation_kit.runtime.text import canonical
 
 __all__ = ["contained", "said_by"]
 
@@ -61,4 +60,4 @@ def said_by(reply: Any) -> Message:
 def _is_call(call: Any) -> bool:
     named = isinstance(call, ToolCall) and isinstance(call.id, str) and isinstance(call.name, str)
     # It raises where JSON has no word for an argument.
-    return named and isinstance(call.arguments, Mapping) and canonical(dict(call.arguments)) != ""
+    return named and isinstance(call.arguments, Mapping) and call.text != ""

@@ -22,6 +22,18 @@ class ToolCall:
     id: str
     name: str
     arguments: Mapping[str, object]
+    _text: str = field(init=False, default="", repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The arguments as canonical JSON, made once: what is counted and what a provider is sent.
+
+        Raises:
+            TypeError, ValueError, RecursionError: where JSON has no word for one of them.
+        """
+        if not self._text:
+            object.__setattr__(self, "_text", canonical(dict(self.arguments)))
+        return self._text
 
 
 @dataclass(frozen=True, slots=True)

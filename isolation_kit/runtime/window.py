@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from isolation_kit.runtime.brief import BriefError, TaskBrief, is_identifier_field
 from isolation_kit.runtime.context import build_child_context
 from isolation_kit.runtime.messages import Message, ToolSpec
 from isolation_kit.runtime.text import canonical
-from isolation_kit.runtime.tokens import FRAME, TokenCounter, cut_to_tokens
+from isolation_kit.runtime.tokens import FRAME, TokenCounter, cut_to_tokens, utf8_ceiling
 
-__all__ = ["Room", "fitted_brief"]
+__all__ = ["Room", "fitted_brief", "most_bytes"]
 
 _LEAST = 64  # tokens that a cut field keeps: its beginning and the mark
+_WIDEST = 6  # bytes of a character in JSON, where a control character is written as an escape
+_FRAMING = 2 * FRAME  # bytes around a text: quotes, separators, the frame of its message or tool
+_OPENING = 1000  # bytes of the rules that every child reads, with the names of the fields
 
 
 class Room:
@@ -33,7 +37,7 @@ class Room:
         for message in messages:
             self.left -= self._count(message.content) + FRAME
             for call in message.calls:
-                self.left -= self._count(call.name) + self._count(canonical(dict(call.arguments))) + FRAME
+                self.left -= self._count(call.name) + self._count(call.text) + FRAME
 
     def holds(self, text: str) -> bool:
         """True if a message with this text still fits."""
@@ -51,6 +55,8 @@ def fitted_brief(brief: TaskBrief, tools: tuple[ToolSpec, ...], size: int, count
     Raises:
         BriefError: if what must not be cut is too large for the window.
     """
+    if count is utf8_ceiling and most_bytes(brief, tools) <= size:
+        return brief
     missing = _missing(brief, tools, size, count)
     if missing <= 0:
         return brief
@@ -66,6 +72,14 @@ def fitted_brief(brief: TaskBrief, tools: tuple[ToolSpec, ...], size: int, count
         f"context_window_size allows {size}; shorten goal, constraints or the tools' descriptions, or state "
         "a larger window"
     )
+
+
+def most_bytes(brief: TaskBrief, tools: tuple[ToolSpec, ...]) -> int:
+    """No fewer bytes than tools and context of `brief` have, found without building them."""
+    lists = (brief.allowed_tools, brief.forbidden_tools, brief.acceptance, brief.constraints)
+    texts = (brief.goal, brief.global_context, *chain(*lists, brief.inputs, brief.inputs.values()))
+    told = (canonical(brief.output_schema), *(tool.definition for tool in tools))
+    return _WIDEST * sum(map(len, (*texts, *told))) + _FRAMING * (len(texts) + len(told)) + _OPENING
 
 
 def _missing(brief: TaskBrief, tools: tuple[ToolSpec, ...], size: int, count: TokenCounter) -> int:

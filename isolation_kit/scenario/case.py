@@ -77,7 +77,7 @@ class Scenario:
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, no token."""
-        return dumps(_encode(self), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        return dumps(self, default=_fields_of, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Scenario:
@@ -127,16 +127,12 @@ _FIELDS: Mapping[type[Any], tuple[str, ...]] = {
 }
 
 
-def _encode(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_encode(item) for item in value]
+def _fields_of(value: Any) -> dict[str, Any]:
     kind = type(value)
-    if kind in _FIELDS:
-        out = {name: _encode(getattr(value, name)) for name in _FIELDS[kind]}
-        if kind in ACT_NAMES:
-            out["act"] = ACT_NAMES[kind]
-        return out
-    return value
+    out = {name: getattr(value, name) for name in _FIELDS[kind]}
+    if kind in ACT_NAMES:
+        out["act"] = ACT_NAMES[kind]
+    return out
 
 
 _PLAIN = {"str": str, "int": int, "bool": bool}

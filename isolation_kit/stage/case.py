@@ -194,8 +194,7 @@ class Case:
             # Once per instance and change: every request would say the same.
             self._offered[offered] = call.tools
             self._record(Channel.CHILD_TOOLS, call.agent, _dump(call.tools), turn=turn, delegation=delegation)
-        headers = clean_headers(call.headers)
-        if headers:
+        if call.headers and (headers := clean_headers(call.headers)):
             self._record(Channel.CHILD_HEADERS, call.agent, _dump(headers), turn=turn, delegation=delegation)
 
     # -- recording ---------------------------------------------------------------------------------------
@@ -222,17 +221,11 @@ class Case:
         if delegation is None and turn >= 0 and agent != self.declaration.root:
             delegation = self.delegations.of(agent, turn)
         plan = self.scenario.turns[turn] if turn >= 0 else None
-        self.recorder.record(
-            channel,
-            agent,
-            data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"),
-            instance=delegation.instance if delegation else -1,
-            user=plan.user if plan else -1,
-            session=plan.session if plan else "",
-            turn=turn,
-            subject=plan.subject if plan else -1,
-            tool=tool,
-        )
+        if isinstance(data, str):
+            data = data.encode("utf-8", "surrogatepass")
+        instance = -1 if delegation is None else delegation.instance
+        whose = (-1, "", turn, -1) if plan is None else (plan.user, plan.session, turn, plan.subject)
+        self.recorder.record(channel, agent, data, instance, *whose, tool)
 
     @_one_at_a_time
     def tool_reply(self, name: str, agent: str, query: str) -> str:

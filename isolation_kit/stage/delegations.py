@@ -51,7 +51,9 @@ class Delegations:
         Several may be open at once (one child called twice in a step): then the one whose task is in the
         request is meant.
         """
-        mine = [item for item in self._all if item.agent == agent and item.turn == turn]
+        mine = [item for item in self._all if item.turn == turn and item.agent == agent]
+        if len(mine) == 1:
+            return mine[0]
         still = [item for item in mine if not item.done]
         if len(still) > 1 and body:
             for item in still:

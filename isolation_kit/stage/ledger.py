@@ -34,6 +34,8 @@ class Ledger:
         self._by_case: OrderedDict[tuple[str, tuple[tuple[str, int], ...]], dict[Place, Canary]] = (
             OrderedDict()
         )
+        self._newest: tuple[str, tuple[tuple[str, int], ...]] | None = None
+        self._issued: dict[Place, Canary] = {}
         self._keep = keep
         self.standing: set[str] = set()
         self._scanned: OrderedDict[bytes, Scanned] = OrderedDict()
@@ -42,9 +44,11 @@ class Ledger:
     def issue(self, scenario: Scenario, case: str, place: Place) -> Canary:
         """The canary of `place` in this case and variant, minted at first use."""
         key = (case, scenario.variant)
-        issued = self._by_case.get(key)
-        if issued is None:
-            issued = self._by_case[key] = {}
+        if key == self._newest:
+            issued = self._issued
+        else:
+            issued = self._issued = self._by_case.setdefault(key, {})
+            self._newest = key
             self._forget()
         canary = issued.get(place)
         if canary is None:

@@ -18,10 +18,14 @@ def plain_name(name: str, prefix: str) -> str:
     """`name` if it is a plain word without a token (by the run's `prefix`), else `#` and 8 hex digits."""
     if not prefix:
         return name if _PLAIN.match(name) else _digest(name)
-    token = re.compile(f"{prefix}[{ALPHABET}]{{{TOKEN_LENGTH - len(prefix)}}}", re.IGNORECASE)
-    if not name or (_PLAIN.match(name) and not token.search(name)):
+    if not name or (_PLAIN.match(name) and (len(name) < TOKEN_LENGTH or not _token(prefix).search(name))):
         return name
     return _digest(name)
+
+
+@lru_cache(maxsize=8)
+def _token(prefix: str) -> re.Pattern[str]:
+    return re.compile(f"{prefix}[{ALPHABET}]{{{TOKEN_LENGTH - len(prefix)}}}", re.IGNORECASE)
 
 
 def _digest(name: str) -> str:

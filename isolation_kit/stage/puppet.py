@@ -178,7 +178,7 @@ def _join(*parts: str) -> str:
 
 def _name(tool: Mapping[str, Any]) -> str:
     inner = tool.get("function", tool)
-    return str(inner.get("name", "")) if isinstance(inner, Mapping) else ""
+    return str(inner.get("name", "")) if isinstance(inner, dict | Mapping) else ""
 
 
 def _schema(tool: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -70,7 +70,6 @@ class Recorder:
         channel: Channel,
         agent: str,
         data: bytes,
-        *,
         instance: int = -1,
         user: int = -1,
         session: str = "",

@@ -82,7 +82,7 @@ def _chat_form(message: Message) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": canonical(dict(call.arguments))},
+                "function": {"name": call.name, "arguments": call.text},
             }
             for call in message.calls
         ]

@@ -24,7 +24,7 @@ from isolation_kit.runtime import (
 )
 from isolation_kit.runtime.fields import AllowList
 from isolation_kit.runtime.tokens import utf8_ceiling
-from isolation_kit.runtime.window import Room, fitted_brief
+from isolation_kit.runtime.window import Room, fitted_brief, most_bytes
 
 TOOL = ToolSpec("lookup", "Look it up.", fields=AllowList({"type": "object", "properties": {}}))
 texts = st.builds(
@@ -151,3 +151,10 @@ def test_a_child_that_fills_its_window_ends(
         room = Room(2000, request.tools, utf8_ceiling)
         room.take(*request.messages)
         assert room.left >= 0
+
+
+@settings(max_examples=60)
+@given(briefs)
+def test_no_brief_takes_more_than_its_bound(brief: TaskBrief) -> None:
+    """A brief that is passed without building its context would have fitted."""
+    assert used(brief) <= most_bytes(brief, (TOOL,))
