@@ -37,6 +37,7 @@ _CHECK = (1 << 44) - 1
 _MAC_BYTES = 6
 _PAIRS = tuple(a + b for a in ALPHABET for b in ALPHABET)
 _VALUES = {char: value for value, char in enumerate(ALPHABET)}
+_SLOTS = tuple(map(str, Slot))
 _SLOT_NUMBERS = {str(slot): number for number, slot in enumerate(Slot)}
 # Letters that a backslash before a token would turn into an escape such as "\n", and hex digits.
 _NOT_FIRST = frozenset("0123456789abfnrtvx")
@@ -138,6 +139,28 @@ class Mint:
             bits = bits << 5 | value
         return self._checksum(bits >> 44) == bits & _CHECK
 
+    def place_of(self, token: str, case: str, variant: int = 0) -> Place | None:
+        """The place for which `mint` made `token`: who owns it, read from the token alone.
+
+        None for a token of another run, case or variant, and for places whose indices were too large to be
+        packed (user and subject above 127, turn and n above 255, slots of a user's own).
+        """
+        if not self.verify(token):
+            return None
+        if self._case != (case, variant):
+            self._keys = self._case_keys(case, variant)
+            self._case = (case, variant)
+        one, two, three, four = self._keys
+        body = 0
+        for char in token[PREFIX_LENGTH : PREFIX_LENGTH + 8]:
+            body = body << 5 | _VALUES[char]
+        body >>= 4  # eight characters are 40 bits
+        # The steps of `mint` backwards; a shift by half or more is its own inverse.
+        body ^= body >> 18
+        body = (body - four) * _inverse(three) & _BODY
+        body ^= body >> 19
+        return _unpack((body * _inverse(two) & _BODY) ^ one)
+
     def _checksum(self, body: int) -> int:
         mac = self._mac.copy()
         mac.update(body.to_bytes(5, "big"))
@@ -177,6 +200,20 @@ def _prefix(key: bytes) -> str:
         if any(char.isdigit() for char in prefix):
             return prefix
     raise UsageError("no usable prefix for this seed; choose another seed, for example 7")
+
+
+@lru_cache(maxsize=64)
+def _inverse(factor: int) -> int:
+    return pow(factor, -1, _BODY + 1)
+
+
+def _unpack(packed: int) -> Place | None:
+    number = packed >> 30
+    if number >= len(_SLOTS):
+        return None
+    return Place(
+        _SLOTS[number], packed >> 23 & 127, (packed >> 16 & 127) - 1, packed >> 8 & 255, packed & 255
+    )
 
 
 def _pack(place: Place) -> int:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from isolation_kit.cli.codes import CODES
 from isolation_kit.content import load_attacks, load_fingerprint_classes
 from isolation_kit.faces import (
     PATIENCE,
@@ -25,6 +24,7 @@ from isolation_kit.faces import (
     outcomes_of,
     shown,
 )
+from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict, worst
 from isolation_kit.outcome import Item
 from isolation_kit.report import terminal

@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     policy.add_argument("action", choices=["suggest"])
     policy.add_argument("file", nargs="?", default=".isolation/report.json", metavar="REPORT.json")
     policy.add_argument("--to", metavar="PATH", help="a new file (default: standard output)")
+    _load_commands(commands)
     catalogue = _add(commands, "catalogue", "audit:catalogue", "check content folders")
     catalogue.add_argument("action", choices=["check"])
     for name in ("attacks", "fingerprints"):
@@ -104,3 +105,34 @@ def _report_commands(commands: argparse._SubParsersAction[argparse.ArgumentParse
     merge.add_argument("files", nargs="+", metavar="REPORT.json")
     merge.add_argument("--to", action="append", default=[], metavar="TYPE:PATH", help="json, md or html")
     merge.add_argument("--fail-on", default="any", metavar="WHAT", help="any, new or never")
+
+
+def _load_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    serve = _add(commands, "serve", "load:serve", "serve the reference runtime over HTTP, to be loaded")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    serve.add_argument("--port", type=int, default=8089, help="0 for any that is free (default: 8089)")
+    serve.add_argument("--target", help="task or rules (default: task, or the twin's)")
+    serve.add_argument("--twin", default="", metavar="NAME", help="with one seeded defect")
+    serve.add_argument("--latency", type=float, default=1.0, metavar="MS", help="of models and tools")
+    serve.add_argument("--parents", type=int, default=64, metavar="N", help="parents that share 64 shards")
+    serve.add_argument("--sessions", type=int, default=10_000, metavar="N", help="open sessions at most")
+    serve.add_argument("--store", metavar="FILE", help="SQLite file of the session store (default: memory)")
+    serve.add_argument("--launch", default="inline", help="inline, or process: each child in its own")
+    serve.add_argument(
+        "--record", metavar="FILE", help="turn the side channel on; FILE holds its token, made if absent"
+    )
+    load = _add(commands, "load", "load:load", "load a service with many users and judge every answer")
+    load.add_argument("--host", required=True, metavar="URL", help="the service, like http://127.0.0.1:8089")
+    load.add_argument("--users", type=int, default=100, metavar="N", help="at once (default: 100)")
+    load.add_argument("--time", default="30s", metavar="30s", help="how long (default: 30s)")
+    load.add_argument("-f", "--file", metavar="PATH", help="a locustfile of your own (default: for `serve`)")
+    load.add_argument("--ramp", action="store_true", help="find the smallest number of users that leaks")
+    load.add_argument("--step-seconds", default="5", metavar="S", help="of each step of a ramp")
+    load.add_argument("--processes", type=int, default=0, metavar="N", help="worker processes")
+    load.add_argument("--recording", metavar="FILE", help="what `serve --record FILE` wrote: judge views too")
+    load.add_argument("--config", metavar="PATH", help="an isolation.toml, for its policy and gate")
+    load.add_argument("--output", default=".isolation", metavar="FOLDER", help="findings log and reports")
+    load.add_argument("--seed", metavar="S", help="of all tokens (default: another one each time)")
+    load.add_argument("--families", default="", metavar="A,B", help="families of attacks")
+    load.add_argument("--tolerance", default="0", metavar="SHARE", help="of requests that may fail, 0..1")
+    load.add_argument("--no-check", action="store_true", help="the same load, nothing judged")

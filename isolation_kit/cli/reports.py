@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isolation_kit.cli.codes import CODES
 from isolation_kit.config import report_file
 from isolation_kit.faces import Clock, finish, outcomes_of, reopen, shown, write_report
+from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict
 from isolation_kit.report import Baseline, exit_verdict, load, new, terminal
 from isolation_kit.report import merge as merged

@@ -15,13 +15,13 @@ from typing import Any
 from isolation_kit.runtime.messages import Message, ToolCall
 from isolation_kit.runtime.text import canonical, cut
 
-__all__ = ["GOAL_LIMIT", "LINE_LIMIT", "TASK_LIMIT", "Subtask", "done_line", "planning_context"]
+__all__ = ["AGAIN", "GOAL_LIMIT", "LINE_LIMIT", "TASK_LIMIT", "Subtask", "done_line", "planning_context"]
 
 LINE_LIMIT = 800  # characters of a line of the done area
 TASK_LIMIT = 200  # characters of the task in the call that a line answers
 GOAL_LIMIT = 1000  # characters of the goal when it is stated again; where the turn begins, it stands whole
 _LONGEST = (200, 80)  # an output of a line; shorter ones would cut identifiers
-_AGAIN = "The goal of this turn, stated again:\n"
+AGAIN = "The goal of this turn, stated again:\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def planning_context(history: Sequence[Message], done: Sequence[Subtask]) -> tup
         for at, message in enumerate(history)
     ]
     if done[-1].at > turn >= 0:
-        view.append(Message("user", _AGAIN + cut(history[turn].content, GOAL_LIMIT)))
+        view.append(Message("user", AGAIN + cut(history[turn].content, GOAL_LIMIT)))
     return tuple(view)
 
 

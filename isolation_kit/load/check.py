@@ -1,0 +1,180 @@
+"""Judges what a user got back, and what a child saw, against all tokens of the run.
+
+Matching while loading is cheap: a whole token is found by one literal search for the run's prefix. All
+decodings are undone only where something is odd (a required token is missing, an error answer, half a token)
+and in a sample; a report says in how many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from isolation_kit.detect import Pool, scan
+from isolation_kit.finding import Direction, Finding, Fingerprint, Verdict
+from isolation_kit.load.identity import LoadTurn
+from isolation_kit.load.tokens import Owner, Tokens
+from isolation_kit.policy import Policy, audience
+from isolation_kit.scenario import Slot
+from isolation_kit.trace import Channel
+
+__all__ = ["SAMPLE", "Checker", "Seen"]
+
+SAMPLE = 100  # one response in so many is decoded whatever it looks like
+_POOL = 8192  # tokens after which a pool begins anew with the recent ones
+_TASKS = frozenset({Slot.TASK_GOAL, Slot.TASK_INPUT})
+_AUDIENCE = {channel: audience(channel) for channel in (Channel.CHILD_REQUEST, Channel.FINAL_OUTPUT)}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look came to: findings, and whether decodings were undone."""
+
+    findings: tuple[Finding, ...] = ()
+    decoded: bool = False
+    unread: int = 0
+
+
+class Checker:
+    """The judge of one process.
+
+    Args:
+        target: the service's name in reports; `root` and `edges` (child to edge) name its agents.
+    """
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        policy: Policy,
+        target: str = "service",
+        root: str = "parent",
+        edges: dict[str, str] | None = None,
+    ) -> None:
+        self._tokens = tokens
+        self._policy = policy
+        self._target = target
+        self._root = root
+        self._edges = edges or {}
+        self._count = 0
+        self._pool = Pool(tokens.prefix.decode())
+        self._pooled: set[str] = set()
+
+    def response(self, turn: LoadTurn, data: bytes, *, complete: bool) -> Seen:
+        """Judge a response.
+
+        Args:
+            complete: True if it is a whole answer, so that what is missing is lost.
+        """
+        self._count += 1
+        channel = Channel.FINAL_OUTPUT
+        owners = list(self._tokens.owners(data))
+        found = self._judged(owners, turn.owner, turn.since, self._root, channel)
+        lost = complete and any(token.encode() not in data for token in turn.required)
+        odd = lost or (not complete and data != b"") or data.count(self._tokens.prefix) > len(owners)
+        decoded, unread = odd or self._count % SAMPLE == 0, 0
+        if decoded:
+            hits, unread = self._hits(data, turn.required)
+            found += self._decoded(hits, turn.owner, turn.since, self._root, channel)
+            lost = lost and not {token for token, _ in hits}.issuperset(turn.required)
+        if lost:
+            found.append(
+                self._finding(_TASK_LOST, self._root, channel, "", Verdict.LOSS, "verbatim", turn.owner)
+            )
+        return Seen(_once(found), decoded, unread)
+
+    def view(self, user: str, agent: str, text: str, *, whole: bool) -> Seen:
+        """Judge what one child saw.
+
+        Args:
+            whole: True if the child came to its end, so that it must have seen a task of its user.
+        """
+        self._count += 1
+        number, data = self._tokens.user(user), text.encode("utf-8", "surrogatepass")
+        if number < 0:
+            return Seen()  # somebody else's user: not of this run
+        owners = list(self._tokens.owners(data))
+        found = self._judged(owners, number, 0, agent, Channel.CHILD_REQUEST)
+        decoded, unread = self._count % SAMPLE == 0 or data.count(self._tokens.prefix) > len(owners), 0
+        if decoded:
+            hits, unread = self._hits(data, ())
+            found += self._decoded(hits, number, 0, agent, Channel.CHILD_REQUEST)
+        if whole and not any(owner.user == number and owner.slot in _TASKS for owner in owners):
+            found.append(
+                self._finding(_TASK_LOST, agent, Channel.CHILD_REQUEST, "", Verdict.LOSS, "verbatim", number)
+            )
+        return Seen(_once(found), decoded, unread)
+
+    def _judged(
+        self,
+        owners: list[Owner],
+        user: int,
+        since: int,
+        agent: str,
+        channel: Channel,
+        form: str = "verbatim",
+    ) -> list[Finding]:
+        out = []
+        for owner in owners:
+            direction = _direction(owner, user, since, channel)
+            if direction is not None:
+                out.append(
+                    self._finding(owner.slot, agent, channel, direction, Verdict.LEAK, form, owner.user)
+                )
+        return out
+
+    def _decoded(
+        self, hits: list[tuple[str, str]], user: int, since: int, agent: str, channel: Channel
+    ) -> list[Finding]:
+        out: list[Finding] = []
+        for token, form in hits:
+            owner = self._tokens.owner(token)
+            if owner is not None and form != "verbatim":
+                out += self._judged([owner], user, since, agent, channel, form)
+        return out
+
+    def _hits(self, data: bytes, own: tuple[str, ...]) -> tuple[list[tuple[str, str]], int]:
+        """Tokens with the form in which they stand, all decodings undone, and the bytes left unread."""
+        if len(self._pooled) > _POOL:
+            self._pool, self._pooled = Pool(self._tokens.prefix.decode()), set()
+        for token in {*self._tokens.recent, *own} - self._pooled:
+            self._pool.add(token)
+            self._pooled.add(token)
+        result = scan(data, self._pool)
+        return [(hit.token, hit.form) for hit in result.hits if hit.tier == "confirmed"], result.unscanned
+
+    def _finding(
+        self, what: str, agent: str, channel: Channel, direction: str, kind: Verdict, form: str, owner: int
+    ) -> Finding:
+        edge = self._edges.get(agent, agent)
+        return Finding(
+            Fingerprint(self._target, edge, what, str(channel), str(direction or Direction.DOWN)),
+            "canary",
+            kind=kind,
+            form=form,
+            user=owner,
+            digest=_digest(self._target, what, owner),
+            allowed_by=self._policy.allowed_by(what, str(channel), agent, str(direction)),
+        )
+
+
+_TASK_LOST = str(Slot.TASK_INPUT)
+
+
+def _direction(owner: Owner, user: int, since: int, channel: Channel) -> Direction | None:
+    """Which way a token came that `user` sees, or None if it may be there."""
+    if owner.user != user:
+        return Direction.ACROSS
+    if owner.serial <= since and since:
+        return Direction.AFTER
+    if owner.slot in _AUDIENCE[channel]:
+        return None
+    return Direction.DOWN if channel is Channel.CHILD_REQUEST else Direction.UP
+
+
+def _once(found: list[Finding]) -> tuple[Finding, ...]:
+    """One finding a fingerprint and form: a response counts once for each."""
+    return tuple({(item.fingerprint, item.kind, item.form): item for item in found}.values())
+
+
+def _digest(target: str, what: str, owner: int) -> str:
+    return blake2b(f"{target} {what} {owner}".encode(), digest_size=4).hexdigest()

@@ -1,0 +1,52 @@
+"""The words with which `isolation-kit load` starts Locust."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from isolation_kit.errors import UsageError
+
+__all__ = ["locust_command"]
+
+_FILES = Path(__file__).parent / "locustfiles"
+
+
+def locust_command(arguments: Namespace) -> tuple[str, ...]:
+    """Locust's command line for the options of `isolation-kit load`.
+
+    Raises:
+        UsageError: without Locust, for a host that is no URL, and for numbers that make no load.
+    """
+    if find_spec("locust") is None:
+        raise UsageError("locust is not installed; it comes with an extra: pip install 'isolation-kit[load]'")
+    if urlsplit(arguments.host).scheme not in ("http", "https") or not urlsplit(arguments.host).hostname:
+        raise UsageError("--host is no URL; give scheme, host and port, for example http://127.0.0.1:8089")
+    if arguments.users < 1 or arguments.processes < 0:
+        raise UsageError(
+            f"--users {arguments.users} --processes {arguments.processes} is no load; give at least one "
+            "user, for example --users 100"
+        )
+    output = Path(arguments.output)
+    files = [Path(arguments.file) if arguments.file else _FILES / "isolation_service.py"]
+    files += [_FILES / "isolation_ramp.py"] if arguments.ramp else []
+    users = str(arguments.users)
+    words = ["-f", ",".join(map(str, files)), "--headless", "--host", arguments.host, "-u", users]
+    words += ["-r", users, "--only-summary", "--loglevel", "WARNING", "--html", str(output / "locust.html")]
+    words += [] if arguments.ramp else ["-t", arguments.time]
+    words += ["--processes", str(arguments.processes)] if arguments.processes else []
+    for name, value in (
+        ("output", arguments.output),
+        ("seed", arguments.seed),
+        ("config", arguments.config),
+        ("families", arguments.families),
+        ("recording", arguments.recording),
+        ("tolerance", arguments.tolerance),
+        ("check", "off" if arguments.no_check else ""),
+        ("step-seconds", arguments.step_seconds),
+    ):
+        words += [f"--isolation-{name}", str(value)] if value else []
+    return (sys.executable, "-m", "locust", *words)

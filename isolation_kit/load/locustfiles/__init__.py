@@ -1,0 +1,1 @@
+"""What Locust is given with `-f`."""

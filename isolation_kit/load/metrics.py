@@ -1,0 +1,64 @@
+"""Reads POLLUTION_DETECTED and TaskResponse from a service's metrics, if it has such."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+__all__ = ["Pollution"]
+
+_SAMPLE = re.compile(
+    r"^isolation_kit_(pollution_detected|task_responses)_total(?:\{[^}]*\})? ([0-9.e+]+)$", re.M
+)
+_TRIES = 3
+_LONGEST = 1 << 20
+
+
+@dataclass(slots=True)
+class Pollution:
+    """Both counters by second, as what was added since the reading before."""
+
+    url: str
+    detected: dict[int, int] = field(default_factory=dict)
+    responses: dict[int, int] = field(default_factory=dict)
+    _before: tuple[int, int] | None = None
+    _failed: int = 0
+
+    def read(self, second: int) -> None:
+        """Read them once; a service that has none is not asked for ever."""
+        if self._failed >= _TRIES:
+            return
+        now = self._fetch()
+        if now is None:
+            self._failed += 1
+            return
+        self._failed = 0
+        before = self._before
+        self._before = now
+        if before is None:
+            return
+        # A service that was started anew counts from 0.
+        for column, old, new in ((self.detected, before[0], now[0]), (self.responses, before[1], now[1])):
+            column[second] = column.get(second, 0) + (new - old if new >= old else new)
+
+    def _fetch(self) -> tuple[int, int] | None:
+        parts = urlsplit(self.url)
+        if not parts.hostname:
+            return None
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname, parts.port, timeout=2)
+        try:
+            connection.request("GET", "/metrics")
+            response = connection.getresponse()
+            text = response.read(_LONGEST).decode("utf-8", "replace")
+            found = [(name, int(float(value))) for name, value in _SAMPLE.findall(text)]
+        except (OSError, http.client.HTTPException, ValueError):
+            return None
+        finally:
+            connection.close()
+        if response.status != 200 or (not found and "isolation_kit_" not in text):
+            return None
+        sums = {name: sum(value for key, value in found if key == name) for name, _ in found}
+        return sums.get("pollution_detected", 0), sums.get("task_responses", 0)

@@ -1,0 +1,88 @@
+"""What a load run is told: the options that it adds to Locust's own."""
+
+from __future__ import annotations
+
+import secrets
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isolation_kit.errors import UsageError
+from isolation_kit.load.scripts import FAMILIES
+
+__all__ = ["LoadSettings", "add_options"]
+
+_PREFIX = "isolation_"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """One load run.
+
+    Args:
+        seed: of all tokens; drawn for each run unless given, so that no run takes another's for its own.
+        config: an isolation.toml, whose policy, gate and content are used; None for the defaults.
+        output: the folder of journal and reports.
+        recording: the file with the token of the service's side channel, None to judge responses only.
+        tolerance: share 0..1 of requests that may fail before the run is an error.
+        check: False sends the same load and judges nothing (to see what judging costs).
+        step: seconds of a ramp's step.
+        page: Locust's own HTML report, to be linked.
+    """
+
+    seed: int
+    config: Path | None = None
+    output: Path = Path(".isolation")
+    families: tuple[str, ...] = FAMILIES
+    recording: Path | None = None
+    tolerance: float = 0.0
+    check: bool = True
+    step: float = 5.0
+    page: str = ""
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.tolerance <= 1:
+            raise UsageError(
+                f"a tolerance of {self.tolerance:g} is none; allowed is a share of 0 to 1, for example "
+                "--tolerance 0.01"
+            )
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> LoadSettings:
+        """Those in Locust's parsed options."""
+        own = {
+            name.removeprefix(_PREFIX): value for name, value in options.items() if name.startswith(_PREFIX)
+        }
+        return cls(
+            seed=int(own["seed"]),
+            config=Path(own["config"]) if own["config"] else None,
+            output=Path(own["output"]),
+            families=tuple(filter(None, own["families"].split(","))) or FAMILIES,
+            recording=Path(own["recording"]) if own["recording"] else None,
+            tolerance=float(own["tolerance"]),
+            check=own["check"] != "off",
+            step=float(own["step_seconds"]),
+            page=str(options.get("html_file") or ""),
+            url=str(options.get("host") or ""),
+        )
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add this kit's options to Locust's parser."""
+    group = parser.add_argument_group("Isolation")
+    # Drawn where the command line is read: forked workers and connected ones then have the same seed.
+    drawn = secrets.randbelow(1 << 40)
+    for name, default, text in (
+        ("seed", str(drawn), "seed of all tokens (default: another one for each run)"),
+        ("config", "", "an isolation.toml, for its policy, gate and content"),
+        ("output", ".isolation", "folder of the findings log and the reports"),
+        ("families", "", "comma-separated families of attacks"),
+        ("recording", "", "file with the token of the service's side channel"),
+        ("tolerance", "0", "share 0..1 of requests that may fail"),
+        ("check", "on", "off: the same load, nothing judged"),
+        ("step-seconds", "5", "seconds of each step of a ramp"),
+    ):
+        group.add_argument(f"--isolation-{name}", default=default, help=text)

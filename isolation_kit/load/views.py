@@ -1,0 +1,115 @@
+"""Listens to the service's recording side channel, and gives up nothing of its token."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from json import loads
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from isolation_kit.errors import UsageError
+
+__all__ = ["Listener", "token_of"]
+
+_LINE = 64 << 20  # bytes of a batch
+_WAIT = 0.5  # seconds between two tries
+_SILENCE = 5.0  # seconds
+
+
+def token_of(path: Path) -> str:
+    """The token in the file that `isolation-kit serve --record` wrote.
+
+    Raises:
+        UsageError: if it cannot be read.
+    """
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"--recording {path.name} cannot be read ({type(error).__name__}); name the file that "
+            "'isolation-kit serve --record FILE' wrote"
+        ) from None
+
+
+@dataclass(slots=True)
+class Listener:
+    """Reads batches over one connection, and comes back when it breaks.
+
+    Args:
+        url: of the service.
+        token: of the side channel.
+        on_view: called with each view as the service sent it.
+    """
+
+    url: str
+    token: str
+    on_view: Callable[[dict[str, Any]], None]
+    received: int = 0
+    missed: int = 0  # views that the service dropped, or that broke off with a connection
+    refused: str = ""  # why the service does not let us listen
+    heard: bool = False
+    stopped: bool = False
+    _following: int = -1
+    _last: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"Listener({self.received} views)"
+
+    def run(self) -> None:
+        """Listen until stopped, or refused for good."""
+        while not self.stopped and not self.refused:
+            try:
+                for line in self._lines():
+                    self._batch(line)
+            except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError):
+                self._pause()
+
+    def quiet(self, now: float) -> float:
+        """Seconds since the last view."""
+        return now - self._last
+
+    def _pause(self) -> None:
+        if not self.stopped:
+            time.sleep(_WAIT)
+
+    def _lines(self) -> Iterator[bytes]:
+        parts = urlsplit(self.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=_SILENCE * 12)
+        try:
+            connection.request("GET", "/v1/recording", headers={"Authorization": f"Bearer {self.token}"})
+            response = connection.getresponse()
+            if response.status != 200:
+                self._refused(response.status)
+                return
+            self.heard = True
+            while not self.stopped and (line := response.readline(_LINE)):
+                yield line
+        finally:
+            connection.close()
+
+    def _refused(self, status: int) -> None:
+        reasons = {
+            401: "the service has another token",
+            403: "the service shows it on its own machine only",
+            404: "the service does not record: start it with --record FILE",
+        }
+        if status in reasons:
+            self.refused = reasons[status]
+        else:  # a second listener (409), or a server that is just starting
+            self._pause()
+
+    def _batch(self, line: bytes) -> None:
+        batch = loads(line)
+        first, views = int(batch["from"]), batch["views"]
+        if self._following >= 0 and first > self._following:
+            self.missed += first - self._following
+        self._following = first + len(views)
+        for view in views:
+            self.received += 1
+            self._last = time.monotonic()
+            self.on_view(view)
