@@ -24,6 +24,7 @@ __all__ = [
     "Lifecycle",
     "Planted",
     "Pollution",
+    "Remnant",
     "Sighting",
     "Trace",
 ]
@@ -177,6 +178,25 @@ class Sighting(NamedTuple):
     digest: str
 
 
+class Remnant(NamedTuple):
+    """Something that was left after the children of a turn had ended (turn -1: after the whole case).
+
+    Attributes:
+        kind: what it is: file, environment, arguments, process, thread, task, descriptor, segment, object.
+        channel: where it lies: environment, process.memory or artifact.
+        holder: whose it is, in one plain word: a variable, a kind of file, a type.
+        path: what keeps an object alive, as type names from the root down; "" for others.
+        places: whose canaries it holds; none where the thing itself is what was left.
+    """
+
+    kind: str
+    channel: Channel
+    holder: str
+    path: str = ""
+    places: tuple[Place, ...] = ()
+    turn: int = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Pollution:
     """POLLUTION_DETECTED: an undeclared field that the target's own bridge dropped; never its value."""
@@ -207,6 +227,8 @@ class Trace:
     problems: tuple[str, ...] = ()
     unscanned: int = 0
     unread: tuple[tuple[str, int], ...] = ()  # the same by channel
+    aftermath: tuple[Remnant, ...] = ()  # only of an execution that was told to look around
+    unlooked: str = ""  # where it could not look
 
     def seen(self, channel: Channel | str) -> tuple[Event, ...]:
         """The events of one channel in order."""
@@ -219,8 +241,8 @@ class Trace:
 
     def to_json(self) -> str:
         """JSON with raw bytes in base64: holds tokens, so only `--isolation-reveal` writes it."""
-        raw = asdict(replace(self, events=(), lives=(), planted=(), sightings=()))
-        for name in ("lives", "planted", "sightings"):
+        raw = asdict(replace(self, events=(), lives=(), planted=(), sightings=(), aftermath=()))
+        for name in ("lives", "planted", "sightings", "aftermath"):
             raw[name] = [row._asdict() for row in getattr(self, name)]
         raw["events"] = [{**e._asdict(), "data": b64encode(e.data).decode()} for e in self.events]
         return json.dumps(raw, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
@@ -250,6 +272,16 @@ class Trace:
             for item in raw["handovers"]
         )
         raw["pollution"] = tuple(Pollution(**item) for item in raw["pollution"])
+        raw["aftermath"] = tuple(
+            Remnant(
+                **{
+                    **item,
+                    "channel": Channel(item["channel"]),
+                    "places": tuple(Place(*place) for place in item["places"]),
+                }
+            )
+            for item in raw.get("aftermath", ())
+        )
         raw["answered"] = tuple(raw["answered"])
         raw["unread"] = tuple((channel, count) for channel, count in raw.get("unread", ()))
         raw["problems"] = tuple(raw["problems"])

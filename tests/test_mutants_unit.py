@@ -8,11 +8,12 @@ import pytest
 
 from isolation_kit.finding import Finding
 from isolation_kit.mutants import Mutant, all_mutants
-from isolation_kit.oracles import all_oracles, drive
+from isolation_kit.oracles import Variant, all_oracles, drive
 from isolation_kit.policy import Policy
 from isolation_kit.stage import Ledger, Runner
 from isolation_kit.target import declaration_of
 from isolation_kit.targets.reference import reference_rules, reference_task
+from isolation_kit.trace import Trace
 
 TWINS = {"task": reference_task, "rules": reference_rules}
 
@@ -26,8 +27,18 @@ def judge() -> Iterator[Callable[..., list[Finding]]]:
         declaration = declaration_of(factory)
         runner = Runner(declaration, Ledger(11))
         runners.append(runner)
+
+        def once(variant: Variant) -> Trace:
+            return runner.execute(variant.scenario, inspect=variant.inspect)
+
         verdicts = [
-            drive(oracle, mutant.smallest, declaration, Policy(), lambda v: runner.execute(v.scenario))
+            drive(
+                oracle,
+                mutant.smallest,
+                declaration,
+                Policy(),
+                lambda v: runner.execute(v.scenario, inspect=v.inspect),
+            )
             for oracle in all_oracles()
             if oracle.name == mutant.oracle
         ]

@@ -76,7 +76,7 @@ class Campaign(Closing):
 
         def execute(variant: Variant) -> Trace:
             if variant not in traces:
-                traces[variant] = self._runner.execute(variant.scenario, case)
+                traces[variant] = self._runner.execute(variant.scenario, case, inspect=variant.inspect)
             return traces[variant]
 
         before = self._runner.executions

@@ -16,10 +16,14 @@ __all__ = ["Check", "Oracle", "Variant", "drive", "mode_of", "verdict_of"]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A pure change of the base scenario, run for the `repeat`-th time."""
+    """A pure change of the base scenario, run for the `repeat`-th time.
+
+    `inspect`: look around after each turn and after the case for what is left (`Trace.aftermath`).
+    """
 
     scenario: Scenario
     repeat: int = 0
+    inspect: bool = False
 
 
 Check = Callable[

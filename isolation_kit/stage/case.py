@@ -64,6 +64,8 @@ class Case:
         self.begun = False
         self._offered: dict[tuple[str, int], tuple[Mapping[str, Any], ...]] = {}
         self.lock = threading.RLock()
+        self.workdir = ""  # the stage's folder, once the target has asked for it
+        self.watch: Callable[[], None] = _nothing  # looks around while a child lives
 
     # -- texts and tokens --------------------------------------------------------------------------------
 
@@ -171,6 +173,7 @@ class Case:
         if delegation.calls == 0:
             self.recorder.life(Lifecycle.SPAWNED, call.agent, delegation.instance, delegation.turn)
         delegation.calls += 1
+        self.watch()
         reply, delegation.done = self.puppet.reply(
             call, delegation.queue, self.scenario.child, delegation.replies, delegation.instance
         )
@@ -245,6 +248,10 @@ class Case:
         if child:
             self._record(Channel.CHILD_TOOL_RESULT, agent, reply, turn=turn, delegation=delegation, tool=name)
         return reply
+
+
+def _nothing() -> None:
+    """Nobody looks."""
 
 
 def _jsonable(value: Any) -> Any:

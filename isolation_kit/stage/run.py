@@ -8,11 +8,13 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from isolation_kit.errors import IsolationKitError, TargetError, TargetRefused, TargetTimeout, UsageError
 from isolation_kit.scenario import Scenario
+from isolation_kit.stage.aftermath import Aftermath
 from isolation_kit.stage.case import CURRENT_TURN, Case
 from isolation_kit.stage.guard import Guard
 from isolation_kit.stage.recorder import Ledger, Recorder
@@ -98,10 +100,11 @@ class Runner:
             )
             raise TargetTimeout(self.abandoned) from None
 
-    def execute(self, scenario: Scenario, digest: str = "") -> Trace:
+    def execute(self, scenario: Scenario, digest: str = "", *, inspect: bool = False) -> Trace:
         """Run one case. Whatever the target does, a Trace comes back.
 
         Its `error` and `refused` tell of trouble. `digest` is the base case's, where the caller knows it.
+        `inspect`: also look around for what is left after the children's end and after the case.
         """
         recorder = Recorder(self.ledger, scenario, digest or scenario.base_digest())
         if self.abandoned:
@@ -109,17 +112,24 @@ class Runner:
         self.executions += 1
         fresh = f"c{self.executions:06d}-" if self.declaration.scope == "campaign" else ""
         case = Case(scenario, self.declaration, recorder, fresh)
+        look = Aftermath(case) if inspect else None
         try:
-            answered, error = self._run(self._guarded(case))
+            answered, error = self._run(self._guarded(case, look))
         except TargetTimeout as late:
             answered, error = (), str(late)
-        return recorder.trace(answered, error, case.delegations.handovers())
+        trace = recorder.trace(answered, error, case.delegations.handovers())
+        return replace(trace, aftermath=look.remnants, unlooked=look.unlooked) if look else trace
 
-    async def _guarded(self, case: Case) -> tuple[tuple[bool, ...], str]:
+    async def _guarded(self, case: Case, look: Aftermath | None) -> tuple[tuple[bool, ...], str]:
         self._tap.case = case
         try:
             with self._guard.active(case.recorder.problems.append):
-                return await self._case(case), ""
+                if look is None:
+                    return await self._case(case), ""
+                with look.around():
+                    answered = await self._case(case, look)
+                    await look.after_case()
+                    return answered, ""
         except TargetRefused:
             case.recorder.refused = "by the target"
             return (), ""
@@ -134,15 +144,15 @@ class Runner:
         finally:
             self._tap.case = None
 
-    async def _case(self, case: Case) -> tuple[bool, ...]:
+    async def _case(self, case: Case, look: Aftermath | None = None) -> tuple[bool, ...]:
         if self.declaration.scope == "campaign":
             say = await self._keep(case)
-            return await self._converse(case, say)
+            return await self._converse(case, say, look)
         stage = Stage(self._endpoint, self._run_id)
         stage.enter(case)
         try:
             async with opened(self.declaration, stage) as say:
-                return await self._converse(case, say)
+                return await self._converse(case, say, look)
         finally:
             stage.close()
 
@@ -155,11 +165,19 @@ class Runner:
             self._kept_say = await self._kept.enter_async_context(opened(self.declaration, self._stage))
         return self._kept_say
 
-    async def _converse(self, case: Case, say: Say) -> tuple[bool, ...]:
+    async def _converse(self, case: Case, say: Say, look: Aftermath | None) -> tuple[bool, ...]:
         indices = range(len(case.scenario.turns))
         if case.scenario.concurrent:
-            return tuple(await asyncio.gather(*(_turn(case, say, index) for index in indices)))
-        return tuple([await _turn(case, say, index) for index in indices])
+            answered = tuple(await asyncio.gather(*(_turn(case, say, index) for index in indices)))
+            if look is not None:
+                look.after_turn(indices[-1])
+            return answered
+        out = []
+        for index in indices:
+            out.append(await _turn(case, say, index))
+            if look is not None:
+                look.after_turn(index)
+        return tuple(out)
 
     def probe_log(self, scenario: Scenario) -> bool:
         """True if the log tap passes the stage's own line."""

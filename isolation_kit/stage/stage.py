@@ -72,6 +72,8 @@ class Stage:
         case.keep_places(self._standing)
         self._ids.clear()
         self._ticks = 0
+        if self._workdir is not None:
+            case.workdir = self._workdir.name
 
     def close(self) -> None:
         """Remove the work folder."""
@@ -223,6 +225,7 @@ class Stage:
         """A folder of this case's own, removed afterwards."""
         if self._workdir is None:
             self._workdir = tempfile.TemporaryDirectory(prefix="isolation-kit-")
+            self.case.workdir = self._workdir.name
         return Path(self._workdir.name)
 
     def ids(self, prefix: str = "id") -> str:
