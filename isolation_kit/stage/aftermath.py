@@ -57,7 +57,7 @@ class Aftermath:
         """Take the baseline, watch the children while they live, and stop watching."""
         self._environment = dict(os.environ)
         self._arguments = list(sys.argv)
-        self._folders = {folder: outside.stamps(folder) for folder in outside.folders()}
+        self._folders = tuple(outside.Folder.now(path) for path in outside.folders())
         self._running = Running()
         self._case.watch = self.while_it_lives
         reachable.freeze()
@@ -117,7 +117,7 @@ class Aftermath:
 
     def _files(self, turn: int, counts: Callable[[tuple[Place, ...]], bool]) -> Iterator[Remnant]:
         """New and changed files whose tokens, taken together, are a child's: `counts` says so."""
-        new = [outside.files(before, folder) for folder, before in self._folders.items()]
+        new = [outside.files(folder, rewritten=turn < 0) for folder in self._folders]
         workdir = (outside.below(self._case.workdir),) if self._case.workdir else ()
         for path, data in chain(*new, *workdir):
             places = self._places(os.fsencode(path) + b"\n" + data)

@@ -10,11 +10,23 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["UNLOOKED", "arguments", "descendants", "descriptors", "files", "memory", "shared", "stamps"]
+__all__ = [
+    "UNLOOKED",
+    "Folder",
+    "arguments",
+    "below",
+    "descendants",
+    "descriptors",
+    "files",
+    "folders",
+    "memory",
+    "shared",
+]
 
 _LINUX = sys.platform == "linux"
 UNLOOKED = "" if _LINUX else "processes, descriptors, shared memory and process memory (no /proc here)"
@@ -26,24 +38,33 @@ _MOST_FILES = 200
 _MOST_BYTES = 1 << 20
 _MOST_MEMORY = 1 << 28
 _PART = 1 << 22
+_COARSE = 20_000_000  # nanoseconds by which a file's time may lag behind the clock
 _WAITS = 50  # of a millisecond, for a process that has just been started
 _SHM = "/dev/shm"  # noqa: S108  (looked at, nothing is put there)
 _SEGMENTS = "/proc/sysvipc/shm"
 
-Stamps = Mapping[str, tuple[int, int]]
+
+class Folder(NamedTuple):
+    """A folder at one moment: what it held then, and when that was."""
+
+    path: str
+    names: frozenset[str]
+    changed: int
+    when: int
+
+    @classmethod
+    def now(cls, path: str) -> Folder:
+        """How it is now; one that cannot be read holds nothing."""
+        names: list[str] = []
+        with suppress(OSError):
+            names = os.listdir(path)
+        return cls(path, frozenset(names), _changed(path), time.time_ns() - _COARSE)
 
 
-def stamps(folder: str) -> Stamps:
-    """Each entry of a folder with its time of change and size: what is new or changed differs in one."""
-    out: dict[str, tuple[int, int]] = {}
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(_SKIPPED) or len(out) >= _MOST_ENTRIES:
-                continue
-            with suppress(OSError):
-                told = entry.stat(follow_symlinks=False)
-                out[entry.path] = (told.st_mtime_ns, told.st_size)
-    return out
+def _changed(path: str) -> int:
+    with suppress(OSError):
+        return os.stat(path).st_mtime_ns
+    return 0
 
 
 def folders() -> tuple[str, ...]:
@@ -52,15 +73,29 @@ def folders() -> tuple[str, ...]:
     return tuple(dict.fromkeys(here))
 
 
-def files(before: Stamps, folder: str) -> Iterator[tuple[str, bytes]]:
-    """Path and beginning of each file in `folder` that is new or changed since; new folders are gone into."""
-    for path, mark in stamps(folder).items():
-        if before.get(path) == mark:
-            continue
-        if not os.path.isdir(path):
-            yield from _content(path)
-        elif path not in before:
-            yield from below(path)
+def files(before: Folder, *, rewritten: bool) -> Iterator[tuple[str, bytes]]:
+    """Path and beginning of each file that is new in a folder; new folders are gone into.
+
+    Args:
+        rewritten: also look for older files that have been written since: a look at each of them.
+    """
+    if not rewritten and before.changed and _changed(before.path) == before.changed:
+        return
+    with suppress(OSError), os.scandir(before.path) as entries:
+        for entry, _ in zip(entries, range(_MOST_ENTRIES), strict=False):
+            if entry.name.startswith(_SKIPPED):
+                continue
+            if entry.name not in before.names:
+                yield from below(entry.path) if entry.is_dir(follow_symlinks=False) else _content(entry.path)
+            elif rewritten and _written_since(entry, before.when):
+                yield from _content(entry.path)
+
+
+def _written_since(entry: os.DirEntry[str], when: int) -> bool:
+    with suppress(OSError):
+        told = entry.stat(follow_symlinks=False)
+        return stat.S_ISREG(told.st_mode) and told.st_mtime_ns >= when
+    return False
 
 
 def below(folder: str) -> Iterator[tuple[str, bytes]]:

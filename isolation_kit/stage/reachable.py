@@ -15,20 +15,28 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from logging import LogRecord
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 __all__ = ["freeze", "held_in_modules", "held_since", "path_to", "thaw"]
 
 _DEPTH = 6  # below a module's names
 _NODES = 20_000
+_HOLDERS = (
+    "collections",
+    "functools",
+    "types",
+    "_thread",
+    "_contextvars",
+    "weakref",
+)  # that hold others' things
 _STEPS = 8  # of a path
 _WIDTH = 64  # owners followed on each step of a path
 _PLAIN = (dict, list, tuple, set, frozenset, deque)
 _OURS = tuple(
     f"isolation_kit.{name}" for name in ("stage", "canary", "detect", "scenario", "trace", "audit", "target")
 )
-_STOPS = (type, ModuleType, FunctionType, BuiltinFunctionType, CodeType, FrameType)
+_STOPS = (type, ModuleType, FunctionType, BuiltinFunctionType, CellType, CodeType, FrameType)
 _TEXTS = (str, bytes, bytearray)
 
 
@@ -118,7 +126,7 @@ def held_in_modules(tokens_of: Callable[[Any], tuple[str, ...]]) -> list[tuple[o
         item, depth = todo.pop()
         left -= 1
         found: list[str] = []
-        for part in gc.get_referents(item):
+        for part in _parts(item):
             if type(part) in _TEXTS:
                 found += tokens_of(part)
             elif depth < _DEPTH and id(part) not in seen and _worth_a_look(part):
@@ -129,13 +137,22 @@ def held_in_modules(tokens_of: Callable[[Any], tuple[str, ...]]) -> list[tuple[o
     return out
 
 
+def _parts(item: object) -> Iterable[object]:
+    """What may have been put into a module, a class, a function or another object after it was made."""
+    if isinstance(item, ModuleType | type):
+        return [part for name, part in list(vars(item).items()) if not name.startswith("__")]
+    return gc.get_referents(item)
+
+
 def _worth_a_look(part: object) -> bool:
     kind = type(part)
-    if kind in (int, float, bool, type(None), CodeType, ModuleType, BuiltinFunctionType):
-        return False
+    if kind in _PLAIN or kind is CellType:
+        return True
     if isinstance(part, (type, FunctionType)):
-        return _in_project(str(getattr(part, "__module__", "")))
-    return not _is_of_kit(part)
+        return _in_project(str(part.__module__))
+    if kind.__module__ in _HOLDERS:
+        return True
+    return _in_project(kind.__module__) and not _is_of_kit(part)
 
 
 @cache
