@@ -82,7 +82,8 @@ def test_a_family_reaches_the_denied_slots(family: str) -> None:
 def test_overflow_covers_all_sizes_densities_and_twists() -> None:
     """Every target, size and twist occurs; atoms reach from long ascii runs to four-byte scripts."""
     overflows = [attack.overflow for attack in ATTACKS if attack.overflow is not None]
-    assert {o.of for o in overflows} == {"task", "history", "tool.result", "tool.args", "identifier"}
+    texts = {"task", "history", "tool.result", "tool.args", "identifier"}
+    assert {o.of for o in overflows} == {*texts, "rounds", "answer"}
     assert {size for o in overflows for size in o.sizes} == {"limit-1", "limit", "limit+1", "10x"}
     assert {o.twist for o in overflows} == {
         "",

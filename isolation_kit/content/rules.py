@@ -112,7 +112,7 @@ RULES: Mapping[str, Rule] = {
     "Structure.about": Rule("indices into subjects, or -1 for none", "[0, 1, -1]", lambda value: value >= -1),
     "Structure.follow_up": _any("true or false", "true"),
     "Structure.concurrent": _any("true or false", "true"),
-    "Overflow.of": _one_of("task", "history", "tool.result", "tool.args", "identifier"),
+    "Overflow.of": _one_of("task", "history", "tool.result", "tool.args", "identifier", "rounds", "answer"),
     "Overflow.sizes": _one_of("limit-1", "limit", "limit+1", "10x"),
     "Overflow.atoms": Rule("texts that are not empty", "['word ', '账单']", bool),
     "Overflow.twist": _one_of("", "deep-nesting", "many-keys", "lone-surrogate", "duplicate-keys"),

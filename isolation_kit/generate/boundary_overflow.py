@@ -1,5 +1,6 @@
 """Boundary overflow: a text of limit-1, limit, limit+1 and ten times the limit, in scripts of 0.2 to 4 tokens
-a character, and replies that are deep, wide, duplicated or not encodable.
+a character, replies that are deep, wide, duplicated or not encodable, and the errors at the end of a child:
+more steps than it has, an answer that its contract refuses.
 
 Limits are scaled to hundreds of characters: at real sizes one case costs a second.
 Source: article 000 sections 3.2 and 4.7.
@@ -13,9 +14,11 @@ from typing import Any
 
 from isolation_kit.content import Attack, Overflow
 from isolation_kit.generate.assemble import Builder
+from isolation_kit.generate.endings import said_twice
 from isolation_kit.generate.family import Family, draw_of, numbers, temperament_of
 from isolation_kit.scenario import (
     Act,
+    Answer,
     Delegate,
     Limits,
     Place,
@@ -28,6 +31,7 @@ from isolation_kit.target import Declaration
 __all__ = ["FAMILY"]
 
 _LIMITS = Limits(window=600, tool_output=400)
+_ROUNDS = 3  # a parent needs three at most: its own tool, the delegation, its answer
 _TOKEN_LENGTH = 20
 
 
@@ -43,7 +47,8 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
     turns.append(builder.turn(len(turns), draw_of(*rest[:3]), last=True))
     blow = _Blow(overflow, size, atom, bool(declaration.triggers))
     turns = [blow.history(turns[0]), *turns[1:]] if overflow.of == "history" else turns
-    turns[-1] = blow.turn(turns[-1])
+    every = 0 if overflow.of == "rounds" else len(turns) - 1  # the limit of steps holds in each turn
+    turns[every:] = [blow.turn(turn) for turn in turns[every:]]
     return Scenario(
         "boundary-overflow",
         attack.id,
@@ -51,7 +56,7 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
         tuple(turns),
         root=temper[0],
         child=temper[1],
-        limits=_LIMITS,
+        limits=replace(_LIMITS, rounds=_ROUNDS) if overflow.of == "rounds" else _LIMITS,
     )
 
 
@@ -78,11 +83,36 @@ class _Blow:
         elif of == "identifier":
             identifier = "U_" + self.pad(_last_place(act.task), _LIMITS.window, tight=True)
             act = replace(act, task=identifier, required=False)
+        elif of == "rounds":
+            act = self.busy(act)
+        elif of == "answer":
+            act = replace(act, required=self.overflow.twist == "")
         if self.overflow.twist == "lone-surrogate" and of == "task":
             act = replace(act, task=act.task + "\ud83d", required=False)
-        return replace(act, acts=tuple(self.child_act(item) for item in act.acts))
+        return replace(act, acts=tuple(self.child_act(item, turn) for item in act.acts))
 
-    def child_act(self, act: Act) -> Act:
+    def busy(self, act: Delegate) -> Delegate:
+        """The child calls its model as often as the drawn size says: it looks things up before all else."""
+        size = {"limit-1": _ROUNDS - 1, "limit": _ROUNDS, "limit+1": _ROUNDS + 1, "10x": 2 * _ROUNDS}
+        tools = [item for item in act.acts if isinstance(item, UseTool)]
+        others = [item for item in act.acts if not isinstance(item, UseTool)]
+        ways = sum(isinstance(item, Delegate) for item in others)
+        uses = [
+            replace(tools[i % len(tools)], tool=i, query=f"{tools[i % len(tools)].query} {i}")
+            for i in range(size[self.name] - 1 - ways if tools else 0)
+        ]
+        first = next((i for i, item in enumerate(others) if isinstance(item, Delegate | Answer)), 0)
+        acts = (*others[:first], *uses, *others[first:])
+        return replace(act, acts=acts, required=size[self.name] <= _ROUNDS)
+
+    def child_act(self, act: Act, turn: TurnPlan) -> Act:
+        if isinstance(act, Delegate) and self.overflow.of in ("rounds", "answer"):
+            return self.delegate(act, turn)
+        if isinstance(act, Answer) and self.overflow.of == "answer":
+            # Blown up; with a twist it is JSON that no strict reader takes.
+            return Answer(
+                said_twice(act.text) if self.overflow.twist else self.pad(act.text, _LIMITS.tool_output)
+            )
         if not isinstance(act, UseTool):
             return act
         if self.overflow.of == "tool.args":

@@ -1,5 +1,6 @@
 """Noise injection: debug markers in user text, raw tool replies, logs and envelopes, over one to three turns.
 
+In one case of eight the last child ends in an error.
 Source: article 000 section 4.7.
 """
 
@@ -9,6 +10,7 @@ from typing import Any
 
 from isolation_kit.content import Attack
 from isolation_kit.generate.assemble import Builder
+from isolation_kit.generate.endings import with_refused_answers
 from isolation_kit.generate.family import Family, draw_of, numbers, temperament_of
 from isolation_kit.scenario import Scenario
 from isolation_kit.target import Declaration
@@ -17,6 +19,7 @@ __all__ = ["FAMILY"]
 
 
 _EARLIER = (0, 0, 0, 0, 0, 1, 1, 2)  # turns before the last: a leak of an earlier turn needs one, most none
+_REFUSED = 7  # of 0..7: in one case of eight the child ends in an error
 
 
 def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) -> Scenario:
@@ -29,7 +32,8 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
         builder.turn(i, draw, delegate=draw.fill % 4 != 3, tools=draw.pick % 2 == 0)
         for i, draw in enumerate(earlier)
     ]
-    turns.append(builder.turn(len(turns), draw_of(*rest[:3]), last=True))
+    last = builder.turn(len(turns), draw_of(*rest[:3]), last=True)
+    turns.append(with_refused_answers(last) if size // 8 == _REFUSED else last)
     return Scenario("noise-injection", attack.id, 0, tuple(turns), root=root, child=child)
 
 

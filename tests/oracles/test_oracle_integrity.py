@@ -1,4 +1,4 @@
-"""The integrity oracle: a hostile answer is data to the parent; what obeys it or lets it shape results leaks."""
+"""The integrity oracle: a hostile answer is data to the parent; what obeys it, or is shaped by it, leaks."""
 
 from __future__ import annotations
 
