@@ -43,6 +43,7 @@ _HEX_PIECE = re.compile(rb"[0-9a-fA-F][0-9a-fA-F-]{23,}")
 _MAGIC = re.compile(rb"\x1f\x8b\x08|x[\x01\x5e\x9c\xda]|BZh[1-9]1AY|\xfd7zXZ\0")
 _MAGIC_FIRST = b"\x1fxB\xfd"
 _LATER_MAGIC = re.compile(rb"\x1f\x8b\x08|BZh[1-9]1AY|\xfd7zXZ\0")
+_LATER_STARTS = (b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0")
 _LETTERED = b"a" * 20
 _BASE32_PIECE = re.compile(rb"[A-Z2-7]{32,}")
 _BASE32_RUN = re.compile(rb"[a-z0-9]{24,}|[A-Z0-9]{24,}")
@@ -59,6 +60,7 @@ FIXED = frozenset(
 DYNAMIC = frozenset(byte for byte in range(0xF0) if byte & 6 == 4)
 LEAST_DYNAMIC = 48
 _SHORTEST_TOKEN = 12
+_SMALL = 4096
 _PROBE = 256  # groups or bytes that are decoded to see whether the rest is worth it
 # Lengths in Base64 without padding of digests of 16, 20, 28, 32, 48 and 64 bytes.
 BASE64_DIGESTS = frozenset((22, 27, 38, 43, 64, 86))
@@ -126,11 +128,14 @@ def unpack(data: bytes | memoryview, limit: int) -> Blob | None:
 
 
 class Profile(NamedTuple):
-    """What one run may be: whether it may spell base32, its possible digests, whether anything decodes."""
+    """What one run may be: whether it may spell base32, its possible digests, and what it decodes to.
+
+    `blobs` is None where that is still to be seen, with the limit that the caller sets.
+    """
 
     base32: bool
     digests: tuple[bytes, ...]
-    decodes: bool
+    blobs: tuple[Blob, ...] | None
 
 
 def profile(run: bytes) -> Profile:
@@ -139,8 +144,10 @@ def profile(run: bytes) -> Profile:
 
 
 def _profile(run: bytes) -> Profile:
-    decodes = next(decodings_of(run, 4096), None) is not None if len(run) <= 128 else True
-    return Profile(_BASE32_RUN.search(run) is not None, tuple(digests_in(run)), decodes)
+    blobs = tuple(decodings_of(run, _SMALL)) if len(run) <= 128 else None
+    if blobs is not None and any(blob.unread or len(blob.data) > _SMALL // 8 for blob in blobs):
+        blobs = None  # something packed: nothing large is remembered
+    return Profile(_BASE32_RUN.search(run) is not None, tuple(digests_in(run)), blobs)
 
 
 _short_profile = lru_cache(maxsize=8192)(_profile)
@@ -211,7 +218,7 @@ def _base64_reading(piece: bytes, limit: int) -> Blob | None:
             return blob
     # Binary at the front, and something to read behind it.
     data = _base64(text)[:limit] if len(text) > _PROBE * 4 else b""
-    return Blob(Form.BASE64, data) if _holds_more(data) else None
+    return Blob(Form.BASE64, data) if _holds_more(data, len(data)) else None
 
 
 def _deflated(piece: bytes, limit: int) -> Blob | None:
@@ -248,24 +255,27 @@ def _base32(text: bytes) -> bytes:
 def _plausible(form: Form, data: bytes, limit: int) -> Blob | None:
     unread = max(0, len(data) - limit)
     data = data[:limit] if unread else data
-    if data.isascii() or _readable(data):
+    if data.isascii():
+        return Blob(form, data, unread)
+    # Random bytes have 38 % of these; text in other scripts is recognised by its UTF-8 in the first bytes.
+    printable = len(data.translate(None, _UNPRINTABLE))
+    if printable * 10 >= len(data) * 7 or _begins_as_text(data[:32]):
         return Blob(form, data, unread)
     packed = unpack(data, limit) if data[:1] in _MAGIC_FIRST else None
     if packed is not None:
         return Blob(f"{form}>{packed.form}", packed.data, unread + packed.unread)
-    return Blob(form, data, unread) if _holds_more(data) else None
+    return Blob(form, data, unread) if _holds_more(data, printable) else None
 
 
-def _holds_more(data: bytes) -> bool:
+def _holds_more(data: bytes, printable: int) -> bool:
     """Whether binary data may hold a text or a packed stream later on; random bytes hardly ever do."""
-    return _LETTERED in data.translate(_MARKS) or _LATER_MAGIC.search(data) is not None
-
-
-def _readable(data: bytes) -> bool:
-    # Random bytes have 38 % of these; text in other scripts is recognised by its UTF-8 in the first bytes.
-    if len(data.translate(None, _UNPRINTABLE)) * 10 >= len(data) * 7:
+    if printable >= len(_LETTERED) and _LETTERED in data.translate(_MARKS):
         return True
-    return len(data[:32].decode("utf-8", "ignore").encode()) >= len(data[:32]) - 3
+    return any(start in data for start in _LATER_STARTS) and _LATER_MAGIC.search(data) is not None
+
+
+def _begins_as_text(data: bytes) -> bool:
+    return len(data.decode("utf-8", "ignore").encode()) >= len(data) - 3
 
 
 def _inflate(form: Form, data: bytes | memoryview, bits: int, limit: int) -> Blob | None:

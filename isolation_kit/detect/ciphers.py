@@ -56,8 +56,7 @@ def readings_of(run: bytes, head: bytes) -> tuple[Reading, ...]:
     """All candidates in one run whose prefix is `head`."""
     low, rot47, leet = run.lower(), run.translate(_ROT47).lower(), run.lower().translate(LEET)
     out: list[Reading] = []
-    if head.translate(_KINDS) in low.translate(_KINDS):
-        out += _shifted(low, head)
+    out += _shifted(low, head)
     if len(run) >= _SHORTEST_CODE:
         out += (*_turned(run, head), *_numbers(run, head), *_based(low, head))
     out += [Reading(Form.ROT47, rot47[at : at + TOKEN_LENGTH]) for at in _places(rot47, head)]
@@ -71,7 +70,7 @@ def readings_of(run: bytes, head: bytes) -> tuple[Reading, ...]:
 def reading_patterns(head: bytes) -> list[str]:
     """What a run holds, its line breaks included, if any reading of it can be a candidate."""
     base64, hexed = _base64_needles(head), _hex_needles(head)
-    shifted = "|".join(spread(literal, BREAKS) for literal, _ in _tables(head))
+    shifted = "|".join(spread(literal, BREAKS) for literal in _tables(head))
     literals = [
         *(needle.literal for needle in (*run_needles(head), *_needles(head))),
         *(needle.literal[::-1] for needle in (*base64, *hexed)),
@@ -132,17 +131,17 @@ def _digits(number: int, alphabet: bytes, count: int) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _tables(head: bytes) -> tuple[tuple[bytes, bytes], ...]:
+def _tables(head: bytes) -> dict[bytes, bytes]:
     """What each shift makes of the prefix, and the table that undoes it."""
-    out = []
+    out = {}
     for letters in range(26):
         for digits in (0, 5):
             if (letters, digits) in ((0, 0), (13, 0)):
                 continue
             shown = _LOWER[letters:] + _LOWER[:letters] + _DIGITS[digits:] + _DIGITS[:digits]
             table = bytes.maketrans(_LOWER + _DIGITS, shown)
-            out.append((head.translate(table), bytes.maketrans(shown, _LOWER + _DIGITS)))
-    return tuple(out)
+            out[head.translate(table)] = bytes.maketrans(shown, _LOWER + _DIGITS)
+    return out
 
 
 @lru_cache(maxsize=16)
@@ -158,10 +157,11 @@ def _based(low: bytes, head: bytes) -> Iterator[Reading]:
 
 
 def _shifted(low: bytes, head: bytes) -> Iterator[Reading]:
-    for literal, table in _tables(head):
-        if literal in low:
-            for at in _places(low, literal):
-                yield Reading(Form.CAESAR, low[at : at + TOKEN_LENGTH].translate(table))
+    tables, kinds = _tables(head), low.translate(_KINDS)
+    for at in _places(kinds, head.translate(_KINDS)):
+        table = tables.get(low[at : at + len(head)])
+        if table is not None:
+            yield Reading(Form.CAESAR, low[at : at + TOKEN_LENGTH].translate(table))
 
 
 def _turned(run: bytes, head: bytes) -> Iterator[Reading]:

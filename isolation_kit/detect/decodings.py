@@ -10,8 +10,10 @@ import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from isolation_kit.detect.confusables import CONFUSABLE_LETTERS
+from isolation_kit.detect.engine import count
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
 
@@ -36,13 +38,16 @@ _JSON = re.compile(
     rb"|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}|[0-9a-fA-F]{4})"
     rb"|[ux]\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([0-7]{3})|/)"
 )
+_JSON_ONE = re.compile(b"(" + re.sub(rb"(?<!\\)\((?!\?)", b"(?:", _JSON.pattern) + b")")
 _JSON_RUN = re.compile(rb"(?<!\\)(?:\\u[0-9a-fA-F]{4}){4,}")
 _BREAK = re.compile(rb"\\(?<!\\\\)\\*+[nrt\n]")
 _PERCENT = re.compile(rb"%(?:u[0-9a-fA-F]{4}|[0-9a-fA-F]{2})")
-_PERCENT_RUN = re.compile(rb"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*")  # a literal first is found faster
+_PERCENT_RUN = re.compile(rb"(%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*)")  # a literal first is found faster
 # The next parameter of a URL is no entity: a name needs its semicolon, but for those that are common without.
 _ENTITY = re.compile(rb"&(?:#[0-9xX]|[a-zA-Z][a-zA-Z0-9]{1,31};|amp|AMP|nbsp|shy|quot|lt|gt)")
 _QUOTED = re.compile(rb"=(?:[0-9a-fA-F]{2}|\r?\n)")
+_REFERENCE = re.compile(rb"(&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\x0c <&#;]{1,128};?))")
+_SHORT = 32
 # Three escapes so close together are no accident.
 _DENSE_QUOTED = re.compile(rb"=[0-9a-fA-F]{2}(?:[^=]{0,9}=[0-9a-fA-F]{2}){2}")
 _MANY = 16  # equals signs that are judged one by one
@@ -79,6 +84,8 @@ _FOLDED = {
     **dict.fromkeys(map(chr, range(0x300, 0x370)), ""),
     **{chr(code): letter for code, letter in CONFUSABLE_LETTERS.items()},
 }
+_LAST = "\uffff"  # character of the first plane
+_WIDE = re.compile("[\U00010000-\U0010ffff]")
 _TAG = re.compile("[\U000e0020-\U000e007e]+")
 _TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 
@@ -88,7 +95,17 @@ def strip_breaks(data: bytes) -> bytes:
     return _BREAK.sub(b"\n", data) if b"\\" in data else data
 
 
-def _json_character(match: re.Match[bytes]) -> bytes:
+def _replaced(pattern: re.Pattern[bytes], undo: Callable[[bytes], bytes], data: bytes) -> bytes:
+    """`data` with every match of the only group of `pattern` undone: three times as fast as `sub`."""
+    parts = pattern.split(data)
+    parts[1::2] = map(undo, parts[1::2])
+    return b"".join(parts)
+
+
+@lru_cache(maxsize=8192)
+def _json_character(escape: bytes) -> bytes:
+    match = _JSON.match(escape)
+    assert match is not None
     high, low, four, eight, braces, two, octal = match.groups()
     if high:
         code = 0x10000 + (int(high[1:], 16) - 0xD800 << 10) + (int(low[1:], 16) - 0xDC00)
@@ -110,23 +127,38 @@ def json_unescape(data: bytes) -> bytes | None:
         return None
     # Whole runs, as of text in another script, are read at once, ten times as fast as one by one.
     runs = _JSON_RUN.sub(_json_run, data) if b"\\u" in data else data
-    return _JSON.sub(_json_character, runs)
+    return _replaced(_JSON_ONE, _json_character, runs)
 
 
 def html_unescape(data: bytes) -> bytes | None:
     """Undo one level of HTML character references."""
     if b"&" not in data or not _ENTITY.search(data):
         return None
-    return html.unescape(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    return _replaced(_REFERENCE, _referred, data)
+
+
+def _referred(reference: bytes) -> bytes:
+    # The same few come again and again; names may be long, and are no names then.
+    return _short_reference(reference) if len(reference) <= _SHORT else _reference(reference)
+
+
+def _reference(reference: bytes) -> bytes:
+    text = reference.decode("utf-8", "surrogateescape")
+    return html.unescape(text).encode("utf-8", "surrogateescape")
+
+
+_short_reference = lru_cache(maxsize=8192)(_reference)
 
 
 def percent_unescape(data: bytes) -> bytes | None:
     """Undo one level of percent-encoding, also in the `%uXXXX` spelling."""
     if b"%" not in data:
         return None
-    return _PERCENT_RUN.sub(
-        lambda run: binascii.unhexlify(run[0].replace(b"%", b"")), data.replace(b"%u", b"\\u")
-    )
+    return _replaced(_PERCENT_RUN, _percent_run, data.replace(b"%u", b"\\u"))
+
+
+def _percent_run(run: bytes) -> bytes:
+    return binascii.unhexlify(run.replace(b"%", b""))
 
 
 def quoted_unescape(data: bytes) -> bytes | None:
@@ -139,15 +171,18 @@ def fold_letters(data: bytes) -> bytes | None:
     if not any(part.search(data) for part in _lookalike_parts(data)):
         return None
     text = unicodedata.normalize("NFKD", data.decode("utf-8", "replace"))
-    # Few characters are look-alikes, and fewer of them are different.
-    chars = set(text)
-    odd = _FOLDED.keys() & chars
-    if len(odd) > _MANY:
-        text = text.translate({ord(char): _FOLDED.get(char, char) for char in chars})
-    else:
-        for char in odd:
+    if b"\xf0" in data:
+        for char in _FOLDED.keys() & _WIDE.findall(text):
             text = text.replace(char, _FOLDED[char])
-    return text.encode("utf-8", "replace")
+    parts = _odd_letter().split(text)
+    parts[1::2] = map(_FOLDED.__getitem__, parts[1::2])
+    return "".join(parts).encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=1)
+def _odd_letter() -> re.Pattern[str]:
+    # A class with characters beyond the first plane would be searched a hundred times as slowly.
+    return re.compile(f"([{re.escape(''.join(char for char in _FOLDED if char <= _LAST))}])")
 
 
 def tag_letters(data: bytes) -> bytes | None:
@@ -229,7 +264,7 @@ def _quoted_spots(data: bytes, head: bytes, loose: bool) -> Iterator[int]:
 
 def many_equals(data: bytes) -> bool:
     """Whether there are so many equals signs that they are not judged one by one."""
-    return data.count(b"=") > _MANY + len(data) // 64
+    return count(data, b"=") > _MANY + len(data) // 64
 
 
 def _slices(data: bytes, spots: list[int]) -> bytes:

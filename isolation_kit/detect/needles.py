@@ -9,8 +9,9 @@ from the prefix on.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from isolation_kit.canary import TOKEN_LENGTH
@@ -136,20 +137,24 @@ def raw_needles(prefix: bytes) -> tuple[Needle, ...]:
 
 def decode85(text: bytes, alphabet: bytes) -> bytes:
     """Decode base85 as far as it goes; an invalid group ends it."""
-    values = {char: value for value, char in enumerate(alphabet)}
-    out = bytearray()
-    for start in range(0, len(text), 5):
-        group = text[start : start + 5]
-        number = 0
-        for char in group.ljust(5, alphabet[-1:]):
-            value = values.get(char)
-            if value is None:
-                return bytes(out)
-            number = number * 85 + value
-        if number >> 32:
-            break
-        out += number.to_bytes(4, "big")[: len(group) - 1]
-    return bytes(out)
+    foreign = text.translate(None, alphabet)
+    if foreign:  # only the groups before the first character of no alphabet count
+        end = min(map(text.find, set(foreign)))
+        text = text[: end // 5 * 5]
+    missing = -len(text) % 5
+    values = (text + alphabet[-1:] * missing).translate(_values85(alphabet))
+    numbers = [
+        (((one * 85 + two) * 85 + three) * 85 + four) * 85 + five
+        for one, two, three, four, five in zip(*(values[start::5] for start in range(5)), strict=True)
+    ]
+    over = next((at for at, number in enumerate(numbers) if number >> 32), len(numbers))
+    out = struct.pack(f">{over}I", *numbers[:over])
+    return out[: len(out) - missing] if missing and over == len(numbers) else out
+
+
+@lru_cache(maxsize=8)
+def _values85(alphabet: bytes) -> bytes:
+    return bytes(max(0, alphabet.find(byte)) for byte in range(256))
 
 
 def _listed(prefix: bytes, pattern: str) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
-from isolation_kit.detect.blobs import MIN_RUN, Profile, decodings_of, long_runs, packed_at, profile, unpack
+from isolation_kit.detect.blobs import MIN_RUN, Blob, Profile, decodings_of, long_runs, packed_at, profile, unpack
 from isolation_kit.detect.ciphers import LONGEST, readings_of
 from isolation_kit.detect.decodings import (
     BRANCHES,
@@ -19,6 +19,7 @@ from isolation_kit.detect.decodings import (
     near_escapes,
     strip_breaks,
 )
+from isolation_kit.detect.engine import count
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
 from isolation_kit.detect.layouts import CARRIERS, layouts
 from isolation_kit.detect.locate import Offsets, locate, locate_plain
@@ -122,7 +123,7 @@ class _Work:
         """Look at one view in all ways; `long`: leave runs of that length to the caller (0: none)."""
         pool = self.pool
         sieve = pool.sieve(len(data)) if pool.registry is None else None
-        heads = data.count(pool.head)
+        heads = count(data, pool.head)
         whole = self.whole(data, path, base) if heads else 0
         many = many_equals(data)
         if sieve is not None and heads == whole and not many and sieve.marks(data, 0)[0] < 0:
@@ -160,13 +161,10 @@ class _Work:
         if sieve is None:
             self.blobs(text, path, base, depth, most=long)
             return
-        parts = [
-            item for item in stretches(data, self.pool.head, self.pool.tokens) if item[1] not in self.parts
-        ]
+        if len(self.parts) > _REMEMBERED:
+            self.parts.clear()
+        parts = stretches(data, self.pool.head, self.pool.tokens, self.parts)
         if parts:
-            if len(self.parts) > _REMEMBERED:
-                self.parts.clear()
-            self.parts.update([part for _, part in parts])
             for start, part in promising(parts, sieve):
                 self.blobs(strip_breaks(part), path, base if path else base + start, depth, most=long)
 
@@ -306,8 +304,8 @@ class _Work:
                     self.report(match, form, path, at)
             if known.base32 or known.digests:
                 self.run_tokens(run, known, path, at)
-            if known.decodes:
-                self.decode(run, path, at, depth)
+            if known.blobs != ():
+                self.decode(run, known.blobs, path, at, depth)
 
     def run_tokens(self, run: bytes, known: Profile, path: tuple[str, ...], at: int) -> None:
         """Find base32 and digests in one run."""
@@ -323,13 +321,15 @@ class _Work:
                 token, name = found
                 self.report(Match(token, len(token), Tier.CONFIRMED), f"{Form.DIGEST}:{name}", path, at)
 
-    def decode(self, run: bytes, path: tuple[str, ...], at: int, depth: int) -> None:
-        """Look into every reading of one run."""
+    def decode(
+        self, run: bytes, blobs: tuple[Blob, ...] | None, path: tuple[str, ...], at: int, depth: int
+    ) -> None:
+        """Look into every reading of one run: `blobs`, or what is still to be decoded."""
         if self.blobs_left <= 0 or depth >= self.budget.depth:
             self.unscanned += len(run)
             return
         self.blobs_left -= 1
-        for blob in decodings_of(run, self.budget.blob):
+        for blob in decodings_of(run, self.budget.blob) if blobs is None else blobs:
             self.unscanned += blob.unread
             if self.spend(len(blob.data)):
                 self.view(blob.data, (*path, blob.form), at, depth + 1, 0)

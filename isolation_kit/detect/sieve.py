@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from isolation_kit.canary import TOKEN_LENGTH
+from isolation_kit.detect.engine import find, translate
 from isolation_kit.detect.needles import BASE85, Needle
 
 __all__ = [
@@ -98,24 +99,33 @@ def sieve_of(
     return Sieve(found[0], found[1], found[2], found[3], tuple(found[4:]))
 
 
-def stretches(data: bytes, head: bytes, tokens: Container[bytes]) -> list[tuple[int, bytes]]:
-    """The long stretches of encoding characters and line breaks but bare tokens, with their starts."""
-    marks = data.translate(_MARKS) + b" "  # so that every stretch has an end
+def stretches(data: bytes, head: bytes, tokens: Container[bytes], seen: set[bytes]) -> list[tuple[int, bytes]]:
+    """The long stretches of encoding characters and line breaks but bare tokens, with their starts.
+
+    Args:
+        data: the view.
+        head: the prefix of all tokens.
+        tokens: the tokens as bytes.
+        seen: stretches that are left out; what is given or is a bare token is added.
+    """
+    marks = translate(data, _MARKS) + b" "  # so that every stretch has an end
     out = []
-    find = marks.find
-    start = find(_LONG)
+    add = seen.add
+    start = find(marks, _LONG)
     while start >= 0:
-        end = find(b" ", start + len(_LONG))
+        end = find(marks, b" ", start + MIN_RUN)
         stretch = data[start:end]
-        if stretch not in tokens and not is_token(stretch, head, tokens):
-            out.append((start, stretch))
-        start = find(_LONG, end)
+        if stretch not in seen:
+            add(stretch)
+            if stretch not in tokens and not is_token(stretch, head, tokens):
+                out.append((start, stretch))
+        start = find(marks, _LONG, end)
     return out
 
 
 def is_token(run: bytes, head: bytes, tokens: Container[bytes]) -> bool:
     """Whether a long run is a whole token, with too little around it to encode anything."""
-    at = run.find(head)
+    at = find(run, head)
     little = 0 <= at < MIN_RUN > len(run) - at - TOKEN_LENGTH
     return little and run[at : at + TOKEN_LENGTH] in tokens
 
