@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from isolation_kit.detect.automaton import Pool
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
-from isolation_kit.detect.scan import scan
+from isolation_kit.detect.scan import scan, scan_all
 
-__all__ = ["Budget", "Form", "Hit", "Pool", "ScanResult", "Tier", "scan"]
+__all__ = ["Budget", "Form", "Hit", "Pool", "ScanResult", "Tier", "scan", "scan_all"]

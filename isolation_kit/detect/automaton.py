@@ -7,7 +7,7 @@ or for what an encoding makes of it, decode the next characters, and look them u
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,6 +60,7 @@ _PATIENCE = (
 )  # bytes and events after which a sieve saves more than the 25 ms that it takes to compile
 
 
+_REMEMBERED, _SHORT = 1 << 14, 128  # stretches, and bytes of one
 _CONFIRMED, _SUSPECT = Tier.CONFIRMED, Tier.SUSPECT
 
 
@@ -79,6 +80,7 @@ class Pool:
         "_headed",
         "_heads",
         "_leet",
+        "_leeted",
         "_order",
         "_sieve",
         "_waits",
@@ -86,6 +88,7 @@ class Pool:
         "cipher_drops",
         "cipher_needles",
         "code_needles",
+        "dull",
         "head",
         "prefix",
         "raw_needles",
@@ -118,12 +121,14 @@ class Pool:
         self.registry: Registry | None = None  # texts that no prefix gives away
         self.tokens: dict[bytes, str] = {}
         self._order: list[str] = []
-        # Both indexes trail behind `_order` and catch up when a scan first needs them.
+        # These indexes trail behind `_order` and catch up when a scan first needs them.
         self._heads: dict[bytes, str] = {}
         self._headed = 0
         self._leet: dict[bytes, str] = {}
+        self._leeted = 0
         self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
         self._sieve: Sieve | None = None
+        self.dull: set[bytes] = set()  # stretches that cannot hold anything, whatever the tokens are
         self._waits = _PATIENCE
 
     def __repr__(self) -> str:
@@ -156,7 +161,7 @@ class Pool:
         """Forget all but the newest `kept` tokens, to bound memory in a long campaign."""
         tokens = self._order[max(0, len(self._order) - kept) :]
         self._order, self.tokens = tokens, {token.encode(): token for token in tokens}
-        self._heads, self._headed, self._leet = {}, 0, {}
+        self._heads, self._headed, self._leet, self._leeted = {}, 0, {}, 0
         self._digests = (_DigestIndex(COMMON_DIGESTS), _DigestIndex(DIGESTS))
         if self.registry is not None:
             self.registry.clear_before(kept)
@@ -169,6 +174,13 @@ class Pool:
                 return None
             self._sieve = _sieve(self.head)
         return self._sieve
+
+    def bore(self, parts: Iterable[tuple[int, bytes]], promising: Iterable[tuple[int, bytes]]) -> None:
+        """Remember the short ones of `parts` that are not `promising`: the same names come in every event."""
+        if len(self.dull) > _REMEMBERED:
+            self.dull.clear()
+        self.dull.update(part for _, part in parts if len(part) <= _SHORT)
+        self.dull.difference_update(part for _, part in promising)
 
     def match(self, candidate: bytes) -> Match | None:
         """The token that `candidate`, lower-case text from the prefix on, is or begins."""
@@ -189,8 +201,9 @@ class Pool:
 
     def leet_match(self, candidate: bytes, written: bytes) -> Match | None:
         """The token that is `candidate` once its letters are digits, unless it is `written` as it is."""
-        if len(self._leet) < len(self.tokens):
-            self._leet = {key.translate(LEET): token for key, token in self.tokens.items()}
+        for added in self._order[self._leeted :]:
+            self._leet[added.encode().translate(LEET)] = added
+        self._leeted = len(self._order)
         token = self._leet.get(candidate)
         return None if token is None or written in self.tokens else Match(token, TOKEN_LENGTH, _CONFIRMED)
 

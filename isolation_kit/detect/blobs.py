@@ -26,6 +26,7 @@ __all__ = [
     "Profile",
     "decodings_of",
     "digests_in",
+    "is_text",
     "long_runs",
     "packed_at",
     "profile",
@@ -104,13 +105,18 @@ def runs_in(text: bytes, marks: bytes, run: bytes) -> list[tuple[int, bytes]]:
 
 def packed_at(data: bytes) -> Iterator[int]:
     """Where a compressed stream may begin."""
+    return iter(()) if is_text(data) else (match.start() for match in _MAGIC.finditer(data))
+
+
+def is_text(data: bytes) -> bool:
+    """Whether these bytes are ASCII or UTF-8, which no compressed stream is."""
     if data.isascii():
-        return iter(())
+        return True
     try:
         data.decode()
     except UnicodeDecodeError:
-        return (match.start() for match in _MAGIC.finditer(data))
-    return iter(())  # no compressed stream is UTF-8
+        return False
+    return True
 
 
 def unpack(data: bytes | memoryview, limit: int) -> Blob | None:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from isolation_kit.detect.confusables import CONFUSABLE_LETTERS
 from isolation_kit.detect.engine import count
 from isolation_kit.detect.forms import Form
-from isolation_kit.detect.needles import LETTERS, NO_LETTERS
+from isolation_kit.detect.needles import LETTERS, NO_LETTERS, SEAM
 
 __all__ = [
     "BRANCHES",
@@ -23,6 +23,7 @@ __all__ = [
     "LOOKALIKES",
     "UNICODE_BRANCHES",
     "Decoder",
+    "few_equals",
     "many_equals",
     "near_escapes",
     "strip_breaks",
@@ -79,7 +80,6 @@ _GATES = (
     (b"%", _PERCENT),
 )
 _WHOLE, _NEAR, _STRIDE = 4096, 1024, 512
-_SEAM = b" i i "  # no token holds this letter, so nothing is glued together across a seam
 _FOLDED = {
     **dict.fromkeys(map(chr, range(0x300, 0x370)), ""),
     **{chr(code): letter for code, letter in CONFUSABLE_LETTERS.items()},
@@ -267,6 +267,11 @@ def many_equals(data: bytes) -> bool:
     return count(data, b"=") > _MANY + len(data) // 64
 
 
+def few_equals(data: bytes) -> bool:
+    """Whether there are so few equals signs that any part of `data` has few of them."""
+    return count(data, b"=") <= _MANY
+
+
 def _slices(data: bytes, spots: list[int]) -> bytes:
     out, start, end = [], max(0, spots[0] - _NEAR), spots[0] + _NEAR
     for spot in spots:
@@ -274,7 +279,7 @@ def _slices(data: bytes, spots: list[int]) -> bytes:
             out.append(data[start:end])
             start = spot - _NEAR
         end = spot + _NEAR
-    return _SEAM.join((*out, data[start:end]))
+    return SEAM.join((*out, data[start:end]))
 
 
 CHAIN: tuple[tuple[Form, Decoder], ...] = (

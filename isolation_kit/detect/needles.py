@@ -23,6 +23,7 @@ __all__ = [
     "CODE_RUN",
     "LETTERS",
     "NO_LETTERS",
+    "SEAM",
     "Needle",
     "aligned_needles",
     "case_needles",
@@ -47,6 +48,7 @@ class Needle(NamedTuple):
 # A folded view is `data.translate(LETTERS, NO_LETTERS)`.
 NO_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isascii() or not chr(byte).isalnum())
 LETTERS = bytes(range(256)).lower()
+SEAM = b" i i "  # no token holds this letter, so nothing is glued together across a seam
 _LOWER = b"abcdefghijklmnopqrstuvwxyz"
 _ROT13 = bytes.maketrans(_LOWER, _LOWER[13:] + _LOWER[:13])
 _ATBASH = bytes.maketrans(_LOWER, _LOWER[::-1])

@@ -99,14 +99,17 @@ def sieve_of(
     return Sieve(found[0], found[1], found[2], found[3], tuple(found[4:]))
 
 
-def stretches(data: bytes, head: bytes, tokens: Container[bytes], seen: set[bytes]) -> list[tuple[int, bytes]]:
+def stretches(
+    data: bytes, head: bytes, tokens: Container[bytes], dull: Container[bytes], seen: set[bytes]
+) -> list[tuple[int, bytes]]:
     """The long stretches of encoding characters and line breaks but bare tokens, with their starts.
 
     Args:
         data: the view.
         head: the prefix of all tokens.
         tokens: the tokens as bytes.
-        seen: stretches that are left out; what is given or is a bare token is added.
+        dull: stretches that are left out.
+        seen: the same; what is given or is a bare token is added.
     """
     marks = translate(data, _MARKS) + b" "  # so that every stretch has an end
     out = []
@@ -115,7 +118,7 @@ def stretches(data: bytes, head: bytes, tokens: Container[bytes], seen: set[byte
     while start >= 0:
         end = find(marks, b" ", start + MIN_RUN)
         stretch = data[start:end]
-        if stretch not in seen:
+        if stretch not in seen and stretch not in dull:
             add(stretch)
             if stretch not in tokens and not is_token(stretch, head, tokens):
                 out.append((start, stretch))

@@ -13,6 +13,7 @@ from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import CODE_BYTES, CODE_RUN, LETTERS, NO_LETTERS, Needle
 
 __all__ = [
+    "MANY",
     "Counts",
     "Sighting",
     "Surface",
@@ -46,7 +47,7 @@ class Surface(NamedTuple):
     others: list[Sighting]
 
 
-_MANY = 256  # from here on a pattern finds them faster than one search after the other
+MANY = 256  # from here on a pattern finds them faster than one search after the other
 _CODE = b"c" * CODE_RUN
 _CODE_MARKS = bytes(99 if byte in CODE_BYTES else 32 for byte in range(256))
 
@@ -111,7 +112,7 @@ def plain_and(found: list[Sighting], low: bytes, pool: Pool) -> Surface:
 
 def candidates_of(head: bytes, view: bytes) -> list[bytes]:
     """What may be a token at every place of the prefix."""
-    if view.count(head) > _MANY:
+    if view.count(head) > MANY:
         return re.findall(b"(?s)(?=(%b.{0,%d}))" % (head, TOKEN_LENGTH - len(head)), view)
     return [view[at : at + TOKEN_LENGTH] for at in places_of(head, view)]
 

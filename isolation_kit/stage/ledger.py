@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable, Iterable
 
 from isolation_kit.canary import Canary, Mint
-from isolation_kit.detect import Pool, scan
+from isolation_kit.detect import Pool, ScanResult, scan, scan_all
 from isolation_kit.detect.fragments import body_runs
 from isolation_kit.scenario import Place, Scenario
 from isolation_kit.stage.views import Scanned, continues
@@ -16,6 +17,7 @@ _OVERLAP = 512
 _CACHED_EVENTS = 4096
 _CACHED_BYTES = 16_384
 _KNOWN_RUNS = 20_000
+_SMALL, _TOGETHER = 2048, 32  # bytes of an event, and events that are scanned at once
 _MOST_BYTES = 2**21  # of one event; what lies beyond counts as not scanned, hence as no proof
 
 
@@ -39,6 +41,7 @@ class Ledger:
         self._keep = keep
         self.standing: set[str] = set()
         self._scanned: OrderedDict[bytes, Scanned] = OrderedDict()
+        self._ahead: dict[bytes, ScanResult] = {}
         self._runs: dict[bytes, str] = {}
 
     def issue(self, scenario: Scenario, case: str, place: Place) -> Canary:
@@ -68,11 +71,9 @@ class Ledger:
         known = self._scanned.get(data)
         if known is not None:
             return known
-        start = 0
-        if earlier is not None and continues(data, earlier.data):
-            start = max(0, len(earlier.data) - 2 - _OVERLAP)
+        start = _start(data, earlier.data if earlier is not None else b"")
         part = data[start : start + _MOST_BYTES]
-        result = scan(part, self.pool)
+        result = self._ahead.get(part) or scan(part, self.pool)
         unread = len(data) - start - len(part)
         known = Scanned(data, result.hits, result.unscanned + unread)
         if start and earlier is not None:
@@ -89,6 +90,21 @@ class Ledger:
                 self._scanned.popitem(last=False)
         return known
 
+    def look_ahead(self, ways: Iterable[tuple[Hashable, bytes]]) -> None:
+        """Scan together what `scan` will be asked for: events in their order, each with its recipient."""
+        last: dict[Hashable, bytes] = {}
+        parts: dict[bytes, None] = {}
+        for recipient, data in ways:
+            if data not in self._scanned:
+                start = _start(data, last.get(recipient, b""))
+                parts[data[start : start + _MOST_BYTES]] = None
+            last[recipient] = data
+        small = [part for part in parts if len(part) <= _SMALL]
+        self._ahead = {}
+        for at in range(0, len(small), _TOGETHER):
+            some = small[at : at + _TOGETHER]
+            self._ahead.update(zip(some, scan_all(some, self.pool), strict=True))
+
     def new_runs(self, data: bytes, case: str) -> list[bytes]:
         """Where the body of a token may stand without its prefix, without what other cases held before."""
         runs, known = body_runs(data, self.pool.head), self._runs
@@ -102,3 +118,8 @@ class Ledger:
             for canary in old.values():
                 if canary.token not in self.standing:
                     self.owners.pop(canary.token, None)
+
+
+def _start(data: bytes, earlier: bytes) -> int:
+    """Where what the same recipient did not get before begins, with an overlap."""
+    return max(0, len(earlier) - 2 - _OVERLAP) if earlier and continues(data, earlier) else 0

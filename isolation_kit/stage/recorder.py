@@ -33,6 +33,10 @@ def clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items() if name.lower() not in _CREDENTIALS}
 
 
+def _recipient(event: Event) -> tuple[str, str, int]:
+    return event.channel, event.agent, event.instance
+
+
 @dataclass(slots=True)
 class Recorder:
     """Collects one execution. Appending is all that happens while the target runs; scanning comes after."""
@@ -120,8 +124,9 @@ class Recorder:
             live.setdefault(item.token, item.seq)
         views: dict[tuple[str, str, int], View] = {}
         parts: dict[bytes, None] = {}
+        self.ledger.look_ahead([(_recipient(event), event.data) for event in self.events])
         for event in self.events:
-            key = (event.channel, event.agent, event.instance)
+            key = _recipient(event)
             view = views.get(key)
             known = self.ledger.scan(event.data, view.known if view else None)
             parts[event.data[known.start :] if known.start else event.data] = None
