@@ -39,7 +39,7 @@ class Checker:
     """The judge of one process.
 
     Args:
-        target: the service's name in reports; `root` and `edges` (child to edge) name its agents.
+        target: the service's name in reports; `root` is its parent's.
     """
 
     def __init__(
@@ -48,13 +48,11 @@ class Checker:
         policy: Policy,
         target: str = "service",
         root: str = "parent",
-        edges: dict[str, str] | None = None,
     ) -> None:
         self._tokens = tokens
         self._policy = policy
         self._target = target
         self._root = root
-        self._edges = edges or {}
         self._count = 0
         self._pool = Pool(tokens.prefix.decode())
         self._pooled: set[str] = set()
@@ -145,7 +143,7 @@ class Checker:
     def _finding(
         self, what: str, agent: str, channel: Channel, direction: str, kind: Verdict, form: str, owner: int
     ) -> Finding:
-        edge = self._edges.get(agent, agent)
+        edge = agent if agent == self._root else f"{self._root}>{agent}"
         return Finding(
             Fingerprint(self._target, edge, what, str(channel), str(direction or Direction.DOWN)),
             "canary",

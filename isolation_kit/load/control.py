@@ -40,6 +40,7 @@ class Control:
     run: Run = field(init=False)
     pollution: Pollution = field(init=False)
     listener: Listener | None = None
+    troubles: list[str] = field(default_factory=list)
     _by_second: dict[int, int] = field(default_factory=dict)
     _stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -76,7 +77,7 @@ class Control:
         Args:
             latency: milliseconds by name, and `rate`, requests a second.
         """
-        troubles = self._drained()
+        troubles = [*self.troubles, *self._drained()]
         self._stopped.set()
         self.pollution.read(self._second())
         self.hear(self.run.counts.take())

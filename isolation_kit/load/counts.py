@@ -60,6 +60,10 @@ class Counts:
                 out[key] += count
         return Counts(out)
 
+    def at_least(self, other: Counts) -> Counts:
+        """Each counter as high as in either: `other` was read from what is on disk, and may know more."""
+        return Counts(self._all | other._all)
+
     def take(self) -> Counts:
         """All so far, to be sent; what is counted from now on is sent next time."""
         taken, self._all = self._all, Counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
@@ -17,9 +17,9 @@ from isolation_kit.outcome import Item, ItemOutcome, Smallest
 from isolation_kit.target import Agent, Declaration, Via
 from isolation_kit.trace import Channel
 
-__all__ = ["SERVICE", "Load", "declaration_of", "item_name", "outcomes", "series", "told"]
+__all__ = ["ROOT", "SERVICE", "Load", "declaration_of", "item_name", "outcomes", "series", "told"]
 
-SERVICE = "service"
+SERVICE, ROOT = "service", "parent"
 _STRUCTURAL = str(Mode.STRUCTURAL)
 
 
@@ -57,13 +57,14 @@ def _item(order: int, family: str) -> Item:
     return Item(order, SERVICE, f"load-{family}")
 
 
-def declaration_of(children: Sequence[str]) -> Declaration:
-    """The service as a target: a parent, and the children that the side channel shows."""
-    agents = {"parent": Agent(children={name: Via("task") for name in children})}
+def declaration_of(children: Iterable[str]) -> Declaration:
+    """The service as a target: a parent, and the children that the side channel showed."""
+    names = sorted(children)
+    agents = {ROOT: Agent(children={name: Via("task") for name in names})}
     return Declaration(
         SERVICE,
-        "parent",
-        {**agents, **{name: Agent() for name in children}},
+        ROOT,
+        {**agents, **{name: Agent() for name in names}},
         taps=frozenset({Channel.FINAL_OUTPUT}),
     )
 
@@ -103,9 +104,6 @@ def _error(counts: Counts, load: Load) -> str:
 
 def _tally(family: str, counts: Counts, load: Load) -> Tally:
     tally = Tally()
-    agent, channel = (
-        ("worker", Channel.CHILD_REQUEST) if family == VIEWS else ("parent", Channel.FINAL_OUTPUT)
-    )
     for (name, window), count in counts.keys("checked"):
         if name == family:
             tally.cases[_STRUCTURAL] += count
@@ -114,13 +112,18 @@ def _tally(family: str, counts: Counts, load: Load) -> Tally:
     if n:
         tally.executions = n
         tally.able["canary", _STRUCTURAL] = n
-        tally.channels[agent, str(channel)] = n
+        if family == VIEWS:
+            tally.channels.update(
+                {(name, str(Channel.CHILD_REQUEST)): seen for (name,), seen in counts.keys("agent")}
+            )
+        else:
+            tally.channels[ROOT, str(Channel.FINAL_OUTPUT)] = n
     for (name, verdict), count in counts.keys("verdict"):
         if name == family:
             tally.verdicts[verdict] += count
             tally.oracles["canary", verdict] += count
     for (name, slot), count in counts.keys("planted"):
-        if name == family:
+        if family in (name, VIEWS):  # what a child saw belongs to the same turns
             tally.planted[slot] += count
     _add_hits(tally, family, counts)
     _add_troubles(tally, load)
@@ -243,6 +246,7 @@ def series(counts: Counts, load: Load) -> str:
         {
             "seconds": [{"second": second, **rows[second]} for second in sorted(rows)],
             "by_users": by_users(counts, load),
+            "failures": {key[0]: count for key, count in counts.keys("failed")},
             "latency_ms": dict(load.latency),
             "verdict": str(_verdict(counts, load)),
             "counters": {

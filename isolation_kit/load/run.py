@@ -14,11 +14,11 @@ from isolation_kit.content import Attack, load_attacks, load_fingerprint_classes
 from isolation_kit.faces import Clock, Output, shown, write_file, write_report
 from isolation_kit.faces.surroundings import run_block
 from isolation_kit.finding import Finding, Verdict
-from isolation_kit.journal import Journal
+from isolation_kit.journal import Entry, Journal
 from isolation_kit.load.check import Checker, Seen
 from isolation_kit.load.counts import VIEWS, Counts
 from isolation_kit.load.identity import Identities, Identity, LoadTurn
-from isolation_kit.load.outcome import Load, declaration_of, item_name, outcomes, series
+from isolation_kit.load.outcome import ROOT, SERVICE, Load, declaration_of, item_name, outcomes, series
 from isolation_kit.load.outcome import told as outcome_told
 from isolation_kit.load.scripts import Script, scripts_of
 from isolation_kit.load.settings import LoadSettings
@@ -26,8 +26,6 @@ from isolation_kit.load.tokens import Tokens
 from isolation_kit.report import Baseline, Timing, build, exit_verdict
 
 __all__ = ["Finished", "Run"]
-
-CHILDREN = ("worker", "bill_query", "pdf_export")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +69,7 @@ class Run:
     def __post_init__(self) -> None:
         self.config = _config(self.settings)
         self.tokens = Tokens(self.settings.seed)
-        declaration = declaration_of(CHILDREN)
-        self.checker = Checker(
-            self.tokens,
-            self.config.policy,
-            declaration.name,
-            declaration.root,
-            {name: declaration.edge(name) for name in CHILDREN},
-        )
+        self.checker = Checker(self.tokens, self.config.policy, SERVICE, ROOT)
         self.output = Output(self.settings.output)
 
     # -- users -------------------------------------------------------------------------------------------
@@ -139,6 +130,7 @@ class Run:
             str(view["user"]), str(view["agent"]), str(view["text"]), whole=view["ending"] == "ended"
         )
         if self.tokens.user(str(view["user"])) >= 0:
+            self.counts.add("agent", str(view["agent"]))
             self._record(VIEWS, _UNKNOWN, seen, ())
 
     def _record(self, family: str, script: Script, seen: Seen, slots: Sequence[str]) -> None:
@@ -146,17 +138,18 @@ class Run:
             self.counts.add("decoded")
         if seen.unread:
             self.counts.add("unread", amount=seen.unread)
+        second = self._now()
         if seen.findings:
-            self._write(family, script, seen.findings)
-        self.counts.checked(family, self._now(), seen.findings, slots=slots)
+            self._write(family, second, script, seen.findings)
+        self.counts.checked(family, second, seen.findings, slots=slots)
 
-    def _write(self, family: str, script: Script, findings: tuple[Finding, ...]) -> None:
+    def _write(self, family: str, second: int, script: Script, findings: tuple[Finding, ...]) -> None:
         if self._journal is None:
             name = f"load-{self.worker if self.worker >= 0 else 'main'}-{getpid()}"
             self._journal = Journal(self.output.journal_folder / f"{name}.jsonl")
         self._index += 1
         scenario = script.scenario(self.settings.seed)
-        self._journal.case(item_name(family), self._now(), self._index, scenario, findings)
+        self._journal.case(item_name(family), second, self._index, scenario, findings)
 
     def _now(self) -> int:
         return int(self.second())
@@ -174,8 +167,11 @@ class Run:
     def finish(self, load_: Load, *, recorded: bool, command: Sequence[str]) -> Finished:
         """Write the reports and judge the run."""
         entries, remarks = self.output.journalled()
-        declaration = declaration_of(CHILDREN if recorded else ())
-        total = self.total.since(self.zero)
+        whole = self.total.at_least(_on_disk(entries))
+        if untold := whole.leaks() - self.total.leaks():
+            remarks = (*remarks, f"{untold} leaks stand in the findings logs only: a worker was lost")
+        total = whole.since(self.zero)
+        declaration = declaration_of(name for (name,), _ in total.keys("agent"))
         found = outcomes(total, load_, self.settings.families, entries, recorded)
         if remarks:
             found = (replace(found[0], notes=(*found[0].notes, *remarks)), *found[1:])
@@ -211,6 +207,15 @@ class Run:
         return Finished(
             report, verdict, sentences, (f"reports: {told}, {shown((folder / 'load.json').absolute())}",)
         )
+
+
+def _on_disk(entries: Sequence[Entry]) -> Counts:
+    """What the findings logs tell: a worker that was killed could not report its last findings."""
+    counts = Counts()
+    for entry in entries:
+        family = entry.item.partition("[")[0].removeprefix("load-")
+        counts.checked(family, entry.block, entry.findings, slots=())
+    return counts
 
 
 _UNKNOWN = Script("recorded-views", "recorded-view", "‹a turn of this user›", "{}", "‹its task›", "")

@@ -11,6 +11,7 @@ import random
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -37,21 +38,35 @@ from isolation_kit.report import terminal
 __all__ = ["IsolationRamp", "IsolationUser", "ServiceUser"]
 
 _KEY, _FAILED, _WORDS = "isolation", "isolation_failed", "isolation_words"  # on Locust's environment
+_END, _LAST = "isolation_end", "isolation_last"  # messages to and from workers
+_PATIENCE = 20.0  # seconds for all workers to end
 _USAGE = 2
 
 log = logging.getLogger(__name__)
+
+
+class _Session(FastHttpSession):
+    """Asks for plain answers: what is packed in a way that nobody here unpacks could not be judged."""
+
+    def request(self, *words: Any, **more: Any) -> Any:
+        """Send a request."""
+        more["headers"] = {"Accept-Encoding": "identity", **(more.get("headers") or {})}
+        return super().request(*words, **more)
 
 
 class IsolationUser(FastHttpUser):
     """A user with tokens of its own. A subclass says how a turn is sent, in `say`, and nothing else.
 
     Attributes:
+        echoes: True where an answer repeats what its turn was about, so that a missing token is a loss;
+            False looks for what must not be there only.
         abandon: share of turns whose connection is closed before the answer has come.
         slow: share of answers that are read in drips.
         reconnect: share of turns that begin with a new connection.
     """
 
     abstract = True
+    echoes = True
     abandon = 0.04
     slow = 0.02
     reconnect = 0.02
@@ -85,6 +100,7 @@ class IsolationUser(FastHttpUser):
         except UsageError as error:
             log.error("%s", error)
             raise StopUser from None
+        self.client = self._session()
         self._usual = 0.01  # seconds that an answer takes, of late
         self._dice = random.Random(self.identity.number)  # noqa: S311  (who does what, no secret)
 
@@ -97,6 +113,8 @@ class IsolationUser(FastHttpUser):
     def converse(self) -> None:
         """One turn, judged."""
         turn = self.identity.next()
+        if not self.echoes:
+            turn = replace(turn, required=())
         chance = self._dice.random()
         if chance < self.abandon:
             self._abandon(turn)
@@ -152,7 +170,7 @@ class IsolationUser(FastHttpUser):
         self.run_part.counts.add("reconnected")
 
     def _session(self) -> FastHttpSession:
-        return FastHttpSession(
+        return _Session(
             base_url=self.host,
             request_event=self.environment.events.request,
             user=self,
@@ -195,7 +213,7 @@ class ServiceUser(IsolationUser):
         return self.client.post(
             f"/v1/sessions/{turn.session}/turns",
             json={"text": turn.text, "reply": turn.reply},
-            headers={"X-User": turn.user, "Accept-Encoding": "identity"},
+            headers={"X-User": turn.user},
             **how,
         )
 
@@ -250,10 +268,14 @@ def _begin(environment: Environment, **_: Any) -> None:
     if isinstance(environment.runner, WorkerRunner):
         hooks.test_start.add_listener(_prepare)
         hooks.report_to_master.add_listener(partial(_tell, environment))
+        environment.runner.register_message(_END, _tell_last)
         hooks.quitting.add_listener(_leave)
     else:
         hooks.test_start.add_listener(_start)
         hooks.worker_report.add_listener(partial(_hear, environment))
+        if isinstance(environment.runner, MasterRunner):
+            environment.runner.register_message(_LAST, _hear_last)
+            hooks.test_stop.add_listener(_collect)
         hooks.quitting.add_listener(_finish)
     # The event loop still has the time of before all that was read: --run-time would count from there.
     gevent.get_hub().loop.update_now()
@@ -283,6 +305,36 @@ def _hear(environment: Environment, client_id: str, data: dict[str, Any], **_: A
         _control(environment).hear(Counts.from_json(data[_KEY]))
 
 
+def _collect(environment: Environment, **_: Any) -> None:
+    """At the master: let each worker end and tell its last counters. Locust itself waits half a second."""
+    runner = environment.runner
+    assert isinstance(runner, MasterRunner)
+    waiting = environment.__dict__[_LAST] = {client.id for client in runner.clients.all}
+    asked = len(waiting)
+    runner.send_message(_END)
+    ends = time.monotonic() + _PATIENCE
+    while waiting and time.monotonic() < ends:
+        gevent.sleep(0.05)
+    if waiting and _KEY in environment.__dict__:
+        trouble = f"{len(waiting)} of {asked} workers did not tell what they counted last"
+        _control(environment).troubles.append(trouble)
+
+
+def _tell_last(environment: Environment, msg: Any, **_: Any) -> None:
+    """At a worker: stop the users, then tell what was counted since the last report."""
+    runner = environment.runner
+    assert isinstance(runner, WorkerRunner)
+    runner.stop()
+    data: dict[str, Any] = {}
+    _tell(environment, "", data)
+    runner.send_message(_LAST, data)
+
+
+def _hear_last(environment: Environment, msg: Any, **_: Any) -> None:
+    _hear(environment, "", msg.data)
+    environment.__dict__.get(_LAST, set()).discard(msg.node_id)
+
+
 def _leave(environment: Environment, **_: Any) -> None:
     environment.process_exit_code = 0  # the master judges
 
@@ -292,6 +344,7 @@ def _finish(environment: Environment, **_: Any) -> None:
     if _FAILED in environment.__dict__:
         environment.process_exit_code = environment.__dict__[_FAILED]
         return
+    environment.process_exit_code = CODES[Verdict.ERROR]  # unless what follows comes to its end
     runner = environment.runner
     if runner is not None and runner.state not in ("ready", "stopped"):
         runner.stop()  # interrupted: the users' last answers still count

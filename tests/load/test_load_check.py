@@ -24,7 +24,7 @@ class Two:
         self.tokens = Tokens(7)
         people = Identities(self.tokens, SCRIPTS, -1)
         self.ann, self.bob = people.take(), people.take()
-        self.judge = Checker(self.tokens, policy or Policy(), edges={"worker": "parent>worker"})
+        self.judge = Checker(self.tokens, policy or Policy())
 
 
 def answer(turn: LoadTurn, *more: str) -> bytes:
