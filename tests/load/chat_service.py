@@ -22,9 +22,9 @@ class Chat:
         self.count = 0
 
     async def answer(self, request: Request) -> Response:
-        """One turn in nine is answered badly."""
+        """One turn in five is answered badly."""
         self.count += 1
-        bad = {4: self.failing, 13: self.page, 22: self.endless, 31: self.broken}.get(self.count % 36)
+        bad = {4: self.failing, 9: self.page, 14: self.endless, 19: self.broken}.get(self.count % 20)
         if bad is not None:
             return bad()
         self.said = (await request.json())["text"]

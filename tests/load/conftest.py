@@ -56,7 +56,16 @@ def served(folder: Path, *options: str) -> Any:
 
 def loaded(folder: Path, url: str, *options: str) -> tuple[int, dict[str, Any], str]:
     """`isolation-kit load`: its exit code, what load.json says, and what it printed."""
-    words: Sequence[str] = (*_KIT, "load", "--host", url, *options)
+    return _run(folder, (*_KIT, "load", "--host", url, *options))
+
+
+def swarmed(folder: Path, url: str, *options: str) -> tuple[int, dict[str, Any], str]:
+    """The same with Locust's own command, for the folder's locustfile.py: six users for three seconds."""
+    words = (sys.executable, "-m", "locust", "-f", "locustfile.py", "--headless", "--only-summary")
+    return _run(folder, (*words, "-u", "6", "-r", "6", "-t", "3s", "--host", url, *options))
+
+
+def _run(folder: Path, words: Sequence[str]) -> tuple[int, dict[str, Any], str]:
     done = subprocess.run(
         words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False
     )

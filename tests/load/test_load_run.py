@@ -1,0 +1,72 @@
+"""A run is judged without Locust too: nothing checked is no pass, failures are failures, marks are kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isolation_kit.errors import UsageError
+from isolation_kit.finding import Verdict
+from isolation_kit.journal import read
+from isolation_kit.load.outcome import Load
+from isolation_kit.load.run import Run
+from isolation_kit.load.settings import LoadSettings
+
+
+def run_in(folder: Path) -> Run:
+    """A run that writes into `folder`."""
+    run = Run(LoadSettings(7, output=folder / "out"))
+    run.begin()
+    return run
+
+
+def ended(run: Run, **load: object) -> Verdict:
+    """The run's verdict."""
+    run.total = run.counts.take()
+    return run.finish(Load(**load), recorded=False, command=("test",)).verdict  # type: ignore[arg-type]
+
+
+def test_nothing_checked_is_inconclusive_and_failures_are_an_error(tmp_path: Path) -> None:
+    """A service that is down: with a tolerance for all failures still nothing was proved."""
+    run = run_in(tmp_path)
+    run.sent()
+    run.failed("no answer")
+    counts = run.counts
+    assert ended(run, tolerance=1.0) is Verdict.INCONCLUSIVE
+    run.counts = counts.merge(run.total)
+    run.begin()
+    assert ended(run) is Verdict.ERROR
+
+
+def test_a_leak_is_on_disk_before_it_counts(tmp_path: Path) -> None:
+    """The journal has it at once; the report shows it, without any token; load.json has the series."""
+    run = run_in(tmp_path)
+    ann, bob = run.take(), run.take()
+    for _ in range(9):  # all families
+        mine, other = ann.next(), bob.next()
+        run.response(mine, " ".join((*mine.required, *other.required)).encode(), complete=True)
+    (log,) = (tmp_path / "out" / "journal").glob("*.jsonl")
+    assert len(read(log).entries) == 9
+    assert ended(run) is Verdict.LEAK
+    texts = [path.read_text("utf-8") for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert not any(token in text for text in texts for token in (*mine.required, *other.required))
+    assert json.loads((tmp_path / "out" / "load.json").read_text())["counters"]["leaks"] == 9
+
+
+def test_what_a_lost_worker_wrote_counts(tmp_path: Path) -> None:
+    """Its counters never came; its findings log is read, and the run is a leak."""
+    run = run_in(tmp_path)
+    ann, bob = run.take(), run.take()
+    mine, other = ann.next(), bob.next()
+    run.response(mine, " ".join(other.required).encode(), complete=True)
+    run.counts.take()
+    assert ended(run) is Verdict.LEAK
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_a_tolerance_out_of_bounds_is_refused(share: float) -> None:
+    """A share is 0 to 1."""
+    with pytest.raises(UsageError, match="0 to 1"):
+        LoadSettings(7, tolerance=share)
