@@ -229,6 +229,7 @@ class Trace:
     unread: tuple[tuple[str, int], ...] = ()  # the same by channel
     aftermath: tuple[Remnant, ...] = ()  # only of an execution that was told to look around
     unlooked: str = ""  # where it could not look
+    off_schedule: tuple[str, ...] = ()  # where the target did not let the case's schedule be kept
 
     def seen(self, channel: Channel | str) -> tuple[Event, ...]:
         """The events of one channel in order."""
@@ -285,4 +286,5 @@ class Trace:
         raw["answered"] = tuple(raw["answered"])
         raw["unread"] = tuple((channel, count) for channel, count in raw.get("unread", ()))
         raw["problems"] = tuple(raw["problems"])
+        raw["off_schedule"] = tuple(raw.get("off_schedule", ()))
         return cls(**raw)

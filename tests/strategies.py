@@ -9,11 +9,15 @@ from isolation_kit.fingerprints import CaseOutcome, Tally
 from isolation_kit.scenario import (
     Act,
     Answer,
+    Break,
+    Breaking,
     Delegate,
     Limits,
+    Order,
     Place,
     Say,
     Scenario,
+    Schedule,
     Slot,
     Temperament,
     TurnPlan,
@@ -83,6 +87,14 @@ limits = st.builds(Limits, counts, counts, counts, counts)
 variants = st.dictionaries(slots, st.integers(1, 3), max_size=2)
 
 
+schedules = st.builds(
+    Schedule,
+    st.sampled_from(Order),
+    st.lists(st.builds(Break, st.sampled_from(Breaking), st.just(0), counts, names), max_size=2).map(tuple),
+    st.integers(-1, 2),
+)
+
+
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
     """Any case of one to three turns."""
@@ -97,6 +109,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         child=draw(temperaments),
         concurrent=draw(st.booleans()),
         limits=draw(limits),
+        schedule=draw(schedules),
     )
     return scenario.with_variant(draw(variants))
 

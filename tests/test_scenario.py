@@ -12,9 +12,13 @@ from strategies import SLOTS, carriers, places, scenarios, slots, texts
 
 from isolation_kit.errors import UsageError
 from isolation_kit.scenario import (
+    Break,
+    Breaking,
     Delegate,
+    Order,
     Place,
     Scenario,
+    Schedule,
     Temperament,
     TurnPlan,
     check_slot,
@@ -67,12 +71,34 @@ def test_the_digest_is_the_same_on_every_machine() -> None:
 @given(scenarios(), st.dictionaries(slots, st.integers(1, 3), min_size=1, max_size=3))
 def test_a_variant_is_another_case_of_the_same_base(scenario: Scenario, secrets: dict[str, int]) -> None:
     """Only the secrets differ: the base digest holds, the order of slots does not matter."""
-    base = scenario.with_variant({})
+    base = scenario.with_variant({}).scheduled(Schedule())
     varied = base.with_variant(secrets)
     assert varied.base_digest() == base.digest() == base.base_digest()
     assert varied.digest() != base.digest()
     assert varied == base.with_variant(dict(reversed(secrets.items())))
     assert [varied.variant_of(slot) for slot in SLOTS] == [secrets.get(slot, 0) for slot in SLOTS]
+
+
+def test_a_schedule_is_a_part_of_the_case_and_an_old_case_has_none() -> None:
+    """Tokens stay those of the base; a case from before there were schedules reads as it did."""
+    in_turn = Schedule(Order.ROUND_ROBIN, (Break(Breaking.RETRY, 0, 2, "kid"),))
+    scheduled = PLAIN.scheduled(in_turn)
+    assert Scenario.from_json(scheduled.to_json()) == scheduled
+    assert scheduled.digest() != PLAIN.digest() == scheduled.base_digest()
+    assert "schedule" not in PLAIN.to_json()
+    assert str(in_turn) == "round-robin, retry of turn 0 at step 2"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"order": "random"}, {"only": 9}, {"breaks": [{"kind": "cancel", "turn": 7, "step": 0, "agent": ""}]}],
+    ids=["order", "user", "turn"],
+)
+def test_a_schedule_that_fits_no_case_is_refused(change: dict[str, object]) -> None:
+    """With what to do, and no traceback."""
+    raw = json.loads(PLAIN.scheduled(Schedule(Order.REVERSED)).to_json())
+    with pytest.raises(UsageError, match="no stored case"):
+        Scenario.from_json(json.dumps({**raw, "schedule": {**raw["schedule"], **change}}))
 
 
 @given(places)

@@ -14,6 +14,7 @@ from isolation_kit.scenario import (
     Place,
     Say,
     Scenario,
+    Schedule,
     Temperament,
     TurnPlan,
     UseTool,
@@ -117,6 +118,7 @@ def _whole(scenario: Scenario) -> Iterator[Scenario]:
         yield replace(scenario, child=Temperament.QUIET)
     if scenario.concurrent:
         yield replace(scenario, concurrent=False)
+    yield from _plainer(scenario)
     if scenario.limits != Limits():
         yield replace(scenario, limits=Limits())
     if scenario.subjects and all(turn.subject < 0 for turn in scenario.turns):
@@ -126,6 +128,16 @@ def _whole(scenario: Scenario) -> Iterator[Scenario]:
         while len(last.turns) > 1:
             last = _without_turn(last, 0)
         yield last
+
+
+def _plainer(scenario: Scenario) -> Iterator[Scenario]:
+    """The case without its schedule, or without one of its breaks."""
+    schedule = scenario.schedule
+    if schedule != Schedule():
+        yield scenario.scheduled(Schedule())
+    for number in range(len(schedule.breaks)):
+        rest = (*schedule.breaks[:number], *schedule.breaks[number + 1 :])
+        yield scenario.scheduled(replace(schedule, breaks=rest))
 
 
 def _with_turn(scenario: Scenario, index: int, turn: TurnPlan) -> Scenario:
@@ -141,7 +153,16 @@ def _without_turn(scenario: Scenario, index: int) -> Scenario:
     def moved(place: Place) -> Place:
         return place._replace(turn=place.turn - 1) if place.turn > index else place
 
-    return replace(scenario, turns=tuple(_mapped(turn, moved) for turn in kept))
+    breaks = tuple(
+        replace(item, turn=item.turn - 1) if item.turn > index else item
+        for item in scenario.schedule.breaks
+        if item.turn != index
+    )
+    return replace(
+        scenario,
+        turns=tuple(_mapped(turn, moved) for turn in kept),
+        schedule=replace(scenario.schedule, breaks=breaks),
+    )
 
 
 def _fewer_users(scenario: Scenario) -> Iterator[Scenario]:
@@ -160,7 +181,12 @@ def _fewer_users(scenario: Scenario) -> Iterator[Scenario]:
             yield _renamed(scenario, {user: used[0]})
     if used != list(range(len(scenario.users))):
         numbers = {user: number for number, user in enumerate(used)}
-        yield replace(_renamed(scenario, numbers), users=tuple(scenario.users[user] for user in used))
+        only = numbers.get(scenario.schedule.only, -1)
+        yield replace(
+            _renamed(scenario, numbers),
+            users=tuple(scenario.users[user] for user in used),
+            schedule=replace(scenario.schedule, only=only),
+        )
 
 
 def _renamed(scenario: Scenario, users: dict[int, int]) -> Scenario:
@@ -172,6 +198,7 @@ def _renamed(scenario: Scenario, users: dict[int, int]) -> Scenario:
         turns=tuple(
             replace(_mapped(turn, moved), user=users.get(turn.user, turn.user)) for turn in scenario.turns
         ),
+        schedule=replace(scenario.schedule, only=users.get(scenario.schedule.only, scenario.schedule.only)),
     )
 
 

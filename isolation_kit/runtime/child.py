@@ -104,7 +104,7 @@ async def run_child(
     """Let `child` work on `brief` until it answers, gives up or runs out of rounds."""
     child.memory.extend(context)
     tools = offered(child.spec, brief)
-    model = runtime.model(child.spec.name)
+    model = runtime.parts.connect(runtime.model(child.spec.name))
     watch = LoopWatch(child.spec.loops)
     contract = child.spec.contract
     room = Room(contract.context_window_size, tools, runtime.count)

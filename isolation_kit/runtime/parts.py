@@ -19,7 +19,7 @@ from isolation_kit.runtime.context import build_child_context
 from isolation_kit.runtime.failures import reported
 from isolation_kit.runtime.fields import AllowList, Dropped
 from isolation_kit.runtime.log import error_line, request_line
-from isolation_kit.runtime.messages import Message, ModelRequest, ToolCall, ToolSpec
+from isolation_kit.runtime.messages import Message, Model, ModelRequest, ToolCall, ToolSpec
 from isolation_kit.runtime.planning import Subtask, planning_context
 from isolation_kit.runtime.result import SubAgentResult
 from isolation_kit.runtime.text import Digest, canonical
@@ -98,6 +98,10 @@ def _no_headers(brief: TaskBrief, scope: ParentScope) -> Mapping[str, str]:
     return {}
 
 
+def _as_it_is(model: Model) -> Model:
+    return model
+
+
 def _declared_only(result: SubAgentResult, memory: list[Message]) -> Mapping[str, Any]:
     return result.to_dict()
 
@@ -116,6 +120,7 @@ class Parts:
     new_child: Callable[[ChildSpec], Child] = Child
     child_context: Callable[[TaskBrief, ParentScope], tuple[Message, ...]] = _fresh_context
     child_headers: Callable[[TaskBrief, ParentScope], Mapping[str, str]] = _no_headers
+    connect: Callable[[Model], Model] = _as_it_is
     request_line: Callable[[ModelRequest, Digest], str] = request_line
     tool_query: Callable[[ToolSpec, ToolCall], object] = tool_query
     filter_tool_result: Callable[[str, ToolSpec, int, Digest], ToolText] = filter_tool_result

@@ -9,15 +9,20 @@ from __future__ import annotations
 from isolation_kit.scenario.acts import Act, Answer, Delegate, Limits, Say, Temperament, TurnPlan, UseTool
 from isolation_kit.scenario.case import Scenario
 from isolation_kit.scenario.places import Place, Slot, check_slot, fill, places_in
+from isolation_kit.scenario.schedule import Break, Breaking, Order, Schedule
 
 __all__ = [
     "Act",
     "Answer",
+    "Break",
+    "Breaking",
     "Delegate",
     "Limits",
+    "Order",
     "Place",
     "Say",
     "Scenario",
+    "Schedule",
     "Slot",
     "Temperament",
     "TurnPlan",

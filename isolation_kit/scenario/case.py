@@ -22,8 +22,11 @@ from isolation_kit.scenario.acts import (
     UseTool,
 )
 from isolation_kit.scenario.places import Place, places_in
+from isolation_kit.scenario.schedule import Break, Breaking, Order, Schedule
 
 __all__ = ["Scenario"]
+
+_FREE = Schedule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,21 @@ class Scenario:
     concurrent: bool = False
     limits: Limits = field(default_factory=Limits)
     variant: tuple[tuple[str, int], ...] = ()
+    schedule: Schedule = _FREE
 
     def __hash__(self) -> int:
         """By what tells generated cases apart; hashing every text would cost more than running the case."""
-        return hash((self.family, self.attack, self.seed, self.variant, len(self.turns)))
+        return hash((self.family, self.attack, self.seed, self.variant, len(self.turns), self.schedule))
 
     @property
     def quiet(self) -> bool:
         """True if no puppet copies its context: what leaks now is structural."""
         return self.root is Temperament.QUIET and self.child is Temperament.QUIET
+
+    @property
+    def at_once(self) -> bool:
+        """True if turns of several users may be open at the same time."""
+        return self.concurrent or self.schedule.gated
 
     def texts(self) -> Iterator[str]:
         """Every carrier text of the case, in order of the script."""
@@ -64,6 +73,10 @@ class Scenario:
     def with_variant(self, slots: Mapping[str, int]) -> Scenario:
         """The same case with the secrets of `slots` drawn anew: a pure change for paired runs."""
         return replace(self, variant=tuple(sorted(slots.items())))
+
+    def scheduled(self, schedule: Schedule) -> Scenario:
+        """The same case, with the same tokens, under another schedule."""
+        return replace(self, schedule=schedule)
 
     def variant_of(self, slot: str) -> int:
         """The number of the secret that `slot` holds in this variant (0: the base)."""
@@ -99,8 +112,9 @@ class Scenario:
         return _digest(self)
 
     def base_digest(self) -> str:
-        """The digest of the base case, equal for all of its variants."""
-        return _digest(self if not self.variant else replace(self, variant=()))
+        """The digest of the base case, equal for all of its variants and schedules."""
+        base = not self.variant and self.schedule == _FREE
+        return _digest(self if base else replace(self, variant=(), schedule=_FREE))
 
 
 def _digest(scenario: Scenario) -> str:
@@ -122,8 +136,9 @@ def _act_texts(acts: tuple[Act, ...]) -> Iterator[str]:
                 yield from _act_texts(inner)
 
 
+_KINDS: tuple[type[Any], ...] = (*ACT_NAMES, Scenario, TurnPlan, Limits, Schedule, Break)
 _FIELDS: Mapping[type[Any], tuple[str, ...]] = {
-    kind: tuple(item.name for item in fields(kind)) for kind in (*ACT_NAMES, Scenario, TurnPlan, Limits)
+    kind: tuple(item.name for item in fields(kind)) for kind in _KINDS
 }
 
 
@@ -132,6 +147,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
     out = {name: getattr(value, name) for name in _FIELDS[kind]}
     if kind in ACT_NAMES:
         out["act"] = ACT_NAMES[kind]
+    if kind is Scenario and value.schedule == _FREE:
+        del out["schedule"]  # cases from before there were schedules keep their bytes and digests
     return out
 
 
@@ -158,6 +175,14 @@ def _decode_act(raw: Mapping[str, Any]) -> Act:
     return act
 
 
+def _decode_schedule(raw: Mapping[str, Any] | None) -> Schedule:
+    if raw is None:
+        return _FREE
+    breaks = tuple(_checked(Break(**{**item, "kind": Breaking(item["kind"])})) for item in raw["breaks"])
+    schedule: Schedule = _checked(Schedule(**{**raw, "order": Order(raw["order"]), "breaks": breaks}))
+    return schedule
+
+
 def _decode(raw: Mapping[str, Any]) -> Scenario:
     turns = tuple(
         _checked(TurnPlan(**{**turn, "acts": tuple(_decode_act(act) for act in turn["acts"])}))
@@ -174,6 +199,7 @@ def _decode(raw: Mapping[str, Any]) -> Scenario:
                 "child": Temperament(raw["child"]),
                 "limits": _checked(Limits(**raw["limits"])),
                 "variant": tuple((slot, number) for slot, number in raw["variant"]),
+                "schedule": _decode_schedule(raw.get("schedule")),
             }
         )
     )
@@ -181,4 +207,8 @@ def _decode(raw: Mapping[str, Any]) -> Scenario:
         raise ValueError("a turn names no user")
     if any(turn.subject >= len(scenario.subjects) for turn in turns):
         raise ValueError("a turn names no subject")
+    if any(not 0 <= item.turn < len(turns) or item.step < 0 for item in scenario.schedule.breaks):
+        raise ValueError("a break names no step of a turn")
+    if not -1 <= scenario.schedule.only < len(scenario.users):
+        raise ValueError("the schedule names no user")
     return scenario

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import wraps
@@ -15,6 +15,7 @@ from isolation_kit.scenario import Act, Delegate, Place, Scenario, fill
 from isolation_kit.stage.delegations import Delegations, user_text
 from isolation_kit.stage.puppet import Delegation, ModelCall, ModelReply, Puppet
 from isolation_kit.stage.recorder import Recorder, clean_headers
+from isolation_kit.stage.schedule import Conductor
 from isolation_kit.target import Declaration, Turn
 from isolation_kit.trace import Channel, Lifecycle
 
@@ -55,12 +56,14 @@ class Case:
         self.declaration = declaration
         self.recorder = recorder
         self.fresh = fresh
-        self.puppet = Puppet(declaration, self.fill, self._on_delegate, self._somebody_else)
+        self.puppet = Puppet(declaration, self.fill, self._on_delegate, self._call_id, self._somebody_else)
+        self.conductor: Conductor | None = None
+        self._call_ids: Counter[int] = Counter()
         self.open: set[int] = set()
         self.delegations = Delegations(recorder)
         self._root: dict[int, deque[Act]] = {}
         self._root_replies: dict[int, deque[str]] = {}
-        self._static: dict[str, int] = {}
+        self._static: dict[tuple[str, int], int] = {}
         self.begun = False
         self._offered: dict[tuple[str, int], tuple[Mapping[str, Any], ...]] = {}
         self.lock = threading.RLock()
@@ -75,16 +78,18 @@ class Case:
 
     def static_place(self, slot: str, turn: int) -> Place:
         """A fresh place for `stage.text`: the system's own, or a turn's user's."""
-        n = self._static.get(slot, 0)
-        self._static[slot] = n + 1
-        if turn < 0:
-            return Place(slot, user=-1, turn=-1, n=n)
-        return Place(slot, user=self.scenario.turns[turn].user, turn=turn, n=n)
+        user = self.scenario.turns[turn].user if turn >= 0 else -1
+        # In a schedule each user counts alone, so that others do not move what is planted for this one.
+        counted = (slot, user if self.scenario.schedule.gated else -1)
+        n = self._static.get(counted, 0)
+        self._static[counted] = n + 1
+        return Place(slot, user=user, turn=turn if turn >= 0 else -1, n=n)
 
     def keep_places(self, standing: Iterable[Place]) -> None:
         """Leave out the places that a kept target planted when it was built: those are taken."""
         for place in standing:
-            self._static[place.slot] = max(self._static.get(place.slot, 0), place.n + 1)
+            counted = (place.slot, -1)
+            self._static[counted] = max(self._static.get(counted, 0), place.n + 1)
 
     # -- turns -------------------------------------------------------------------------------------------
 
@@ -97,7 +102,7 @@ class Case:
         self._root[index] = deque(plan.acts)
         self._root_replies[index] = deque()
         text = user_text(self.scenario, self.declaration, index, self.delegations.start, self.fill)
-        if self.scenario.concurrent:
+        if self.scenario.at_once:
             text += f" [ref:t{index}]"
         user = self.scenario.users[plan.user]
         return Turn(index, f"{self.fresh}{user}", f"{self.fresh}{plan.session}", text)
@@ -114,12 +119,25 @@ class Case:
     def _on_delegate(self, child: str, plan: Delegate, by: tuple[str, int]) -> str:
         turn = CURRENT_TURN.get() if CURRENT_TURN.get() >= 0 else next(iter(self.open), -1)
         delegation = self.delegations.start(child, turn, plan, by)
+        if self.scenario.schedule.gated:
+            return f"[ref:t{turn}.c{self.delegations.number(delegation)}]"
         return f"[ref:t{turn}.c{delegation.instance}]" if self.scenario.concurrent else ""
 
     def _somebody_else(self) -> str:
         turn = CURRENT_TURN.get()
         user = self.scenario.turns[turn].user if turn >= 0 else 0
         return f"{self.fresh}{self.scenario.somebody_else(user)}"
+
+    def _call_id(self) -> str:
+        """A tool call's id; in a schedule each turn counts its own, so that others do not move it."""
+        turn = CURRENT_TURN.get() if self.scenario.schedule.gated else -1
+        self._call_ids[turn] += 1
+        return f"call_{f't{turn}_' if turn >= 0 else ''}{self._call_ids[turn]:06d}"
+
+    def speaker(self) -> int:
+        """In a schedule, the user whose turn is running: what is counted for one is not moved by others."""
+        turn = CURRENT_TURN.get()
+        return self.scenario.turns[turn].user if turn >= 0 and self.scenario.schedule.gated else -1
 
     def turn_of(self, body: str = "") -> int:
         """The turn of the running call: by task context, by being the only open one, or by its ref."""
@@ -133,17 +151,42 @@ class Case:
 
     # -- model calls -------------------------------------------------------------------------------------
 
-    @_one_at_a_time
     def reply(self, call: ModelCall) -> ModelReply:
-        """Record a model call at its recipient and let the puppet answer it."""
+        """Record a model call at its recipient and let the puppet answer it; for callers that block."""
+        turn, reply = self._answered(call)
+        if self.conductor is not None:
+            self.conductor.passed_in_thread(turn)
+        return reply
+
+    async def answer(self, call: ModelCall) -> ModelReply:
+        """The same, for callers that await: in a schedule the answer is held back until its turn goes on."""
+        turn, reply = self._answered(call)
+        if self.conductor is not None:
+            await self.conductor.passed(turn)
+        return reply
+
+    @_one_at_a_time
+    def _answered(self, call: ModelCall) -> tuple[int, ModelReply]:
         body = _dump({"messages": call.messages, **call.extra})
         turn = self.turn_of(body)
         # What the reply starts belongs to this turn, on the endpoint's thread as well.
         token = CURRENT_TURN.set(turn)
         try:
-            return self._reply(call, body, turn)
+            if self.conductor is not None:
+                self._arrived(self.conductor, call, body, turn)
+            return turn, self._reply(call, body, turn)
         finally:
             CURRENT_TURN.reset(token)
+
+    def _arrived(self, conductor: Conductor, call: ModelCall, body: str, turn: int) -> None:
+        """Count the step; a call that is to run out of time is recorded, and takes no act of the script."""
+        try:
+            conductor.arrived(turn, call.agent)
+        except TimeoutError:
+            child = call.agent != self.declaration.root
+            delegation = self.delegations.of(call.agent, turn, body) if child else None
+            self._record_call(call, body, turn, delegation)
+            raise
 
     def _reply(self, call: ModelCall, body: str, turn: int) -> ModelReply:
         if call.agent not in self.declaration.agents:

@@ -27,8 +27,8 @@ class Performer(Protocol):
     def case(self) -> Case:
         """The running case; raises UsageError outside one."""
 
-    def reply(self, call: ModelCall) -> ModelReply:
-        """Record a model call and let the puppet answer it."""
+    async def answer(self, call: ModelCall) -> ModelReply:
+        """Record a model call and let the puppet answer it, when the case's schedule lets it."""
 
 
 class Refusal(Exception):
@@ -79,11 +79,12 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
-def complete(stage: Performer, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+async def complete(stage: Performer, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
     """Answer one POST to /chat/completions.
 
     Raises:
-        Refusal: for a malformed body, a model that names no agent of this run, and streaming.
+        Refusal: for a malformed body, a model that names no agent of this run, streaming, and a call that the
+            case's schedule lets run out of time.
     """
     request = _parse(body)
     case = running(stage)
@@ -99,7 +100,7 @@ def complete(stage: Performer, headers: Mapping[str, str], body: bytes) -> dict[
         {name: request[name] for name in request if name not in ("model", "messages", "tools")},
     )
     if not known:
-        stage.reply(call)  # a foreign canary in a call of nobody is still a leak, so it is recorded
+        await stage.answer(call)  # a foreign canary in a call of nobody is still a leak, so it is recorded
         raise Refusal(
             404,
             "the model names no agent of this run; use stage.model_name(agent) with one of: "
@@ -111,7 +112,11 @@ def complete(stage: Performer, headers: Mapping[str, str], body: bytes) -> dict[
         root = agent == case.declaration.root
         case.record(Channel.PARENT_REQUEST if root else Channel.CHILD_REQUEST, agent, body)
         raise Refusal(400, "streaming is not served; set stream to false", "stream", "unsupported_value")
-    return _completion(request["model"], stage.reply(call))
+    try:
+        reply = await stage.answer(call)
+    except TimeoutError as late:
+        raise Refusal(504, str(late), None, "timeout") from None
+    return _completion(request["model"], reply)
 
 
 def _completion(model: str, reply: ModelReply) -> dict[str, Any]:

@@ -31,6 +31,10 @@ class Delegations:
             self._recorder.plant(place, child, instance)
         return delegation
 
+    def number(self, delegation: Delegation) -> int:
+        """Which delegation of its turn it is, from 0: the same whatever other turns do."""
+        return [item for item in self._all if item.turn == delegation.turn].index(delegation)
+
     def answered(self, delegation: Delegation) -> None:
         """A child gave its answer: from now on the child that asked for it rightly holds it too."""
         agent, instance = delegation.by

@@ -84,14 +84,15 @@ class Puppet:
         declaration: Declaration,
         fill: Callable[..., str],
         on_delegate: Callable[[str, Delegate, tuple[str, int]], str],
+        call_id: Callable[[], str],
         somebody_else: Callable[[], str] = lambda: "",
     ) -> None:
         self._declaration = declaration
         self._somebody_else = somebody_else
         self._fill = fill
         self._on_delegate = on_delegate
+        self._id = call_id
         self.problems: list[str] = []
-        self._ids = 0
 
     def reply(
         self,
@@ -166,10 +167,6 @@ class Puppet:
         if via.selector:
             arguments = {**arguments, via.selector: child}
         return ToolUse(self._id(), via.tool, arguments)
-
-    def _id(self) -> str:
-        self._ids += 1
-        return f"call_{self._ids:06d}"
 
 
 def _join(*parts: str) -> str:

@@ -49,6 +49,7 @@ class Recorder:
     planted: list[Planted] = field(default_factory=list)
     pollution: list[Pollution] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    off_schedule: list[str] = field(default_factory=list)
     responses: int = 0
     refused: str = ""
     _seq: itertools.count[int] = field(default_factory=itertools.count)
@@ -113,6 +114,7 @@ class Recorder:
             problems=tuple(dict.fromkeys(self.problems)),
             unscanned=sum(unread.values()),
             unread=tuple(sorted(unread.items())),
+            off_schedule=tuple(dict.fromkeys(self.off_schedule)),
         )
 
     def _search(self) -> tuple[list[Sighting], dict[Channel, int]]:

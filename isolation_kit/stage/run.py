@@ -18,6 +18,7 @@ from isolation_kit.stage.aftermath import Aftermath
 from isolation_kit.stage.case import CURRENT_TURN, Case
 from isolation_kit.stage.guard import Guard
 from isolation_kit.stage.recorder import Ledger, Recorder
+from isolation_kit.stage.schedule import Conductor
 from isolation_kit.stage.stage import LogTap, Stage
 from isolation_kit.stage.under_test import Say, call, describe, from_kit, opened
 from isolation_kit.target import Declaration
@@ -27,6 +28,7 @@ __all__ = ["Runner"]
 
 T = TypeVar("T")
 _RUNS = itertools.count()
+_PATIENCE, _LEAST_PATIENCE = 1.0, 0.05  # seconds that a schedule waits for a turn which may never come
 
 
 def _no_endpoint(stage: Stage) -> str:
@@ -61,6 +63,7 @@ class Runner:
         self._kept_say: Say | None = None
         self._stage: Stage | None = None
         self._guard = Guard()
+        self._patience = _PATIENCE
         self._loop = asyncio.new_event_loop()
         self._jobs: SimpleQueue[tuple[Coroutine[Any, Any, Any], SimpleQueue[Any]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="isolation-target", daemon=True)
@@ -167,6 +170,8 @@ class Runner:
 
     async def _converse(self, case: Case, say: Say, look: Aftermath | None) -> tuple[bool, ...]:
         indices = range(len(case.scenario.turns))
+        if case.scenario.schedule.gated:
+            return await self._conducted(case, say)
         if case.scenario.concurrent:
             answered = tuple(await asyncio.gather(*(_turn(case, say, index) for index in indices)))
             if look is not None:
@@ -178,6 +183,16 @@ class Runner:
             if look is not None:
                 look.after_turn(index)
         return tuple(out)
+
+    async def _conducted(self, case: Case, say: Say) -> tuple[bool, ...]:
+        conductor = Conductor(case.scenario, self._patience, case.recorder.off_schedule.append)
+        case.conductor = conductor
+        try:
+            return await conductor.conduct(lambda index: _turn(case, say, index))
+        finally:
+            case.conductor = None
+            if conductor.stalled:  # most likely this target serialises its turns: next time wait shorter
+                self._patience = max(self._patience / 2, _LEAST_PATIENCE)
 
     def probe_log(self, scenario: Scenario) -> bool:
         """True if the log tap passes the stage's own line."""

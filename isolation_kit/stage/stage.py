@@ -28,7 +28,7 @@ class PuppetModel:
 
     async def reply(self, call: ModelCall) -> ModelReply:
         """Answer a call of this agent; the call is recorded at its recipient."""
-        return self._stage.case.reply(call)
+        return await self._stage.case.answer(call)
 
 
 class Stage:
@@ -44,8 +44,8 @@ class Stage:
         self._endpoint = endpoint
         self._run_id = run_id
         self._workdir: tempfile.TemporaryDirectory[str] | None = None
-        self._ids: dict[str, int] = {}
-        self._ticks = 0
+        self._ids: dict[tuple[int, str], int] = {}
+        self._ticks: dict[int, int] = {}
         self._standing: dict[Place, str] = {}
 
     # -- the running case --------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class Stage:
             case.recorder.adopt(place, token)
         case.keep_places(self._standing)
         self._ids.clear()
-        self._ticks = 0
+        self._ticks.clear()
         if self._workdir is not None:
             case.workdir = self._workdir.name
 
@@ -92,8 +92,12 @@ class Stage:
         return f"{self._run_id}~{agent}"
 
     def reply(self, call: ModelCall) -> ModelReply:
-        """Answer a model call at once: for systems that are not async, and for the endpoint."""
+        """Answer a model call of a system that is not async."""
         return self.case.reply(call)
+
+    async def answer(self, call: ModelCall) -> ModelReply:
+        """Answer a model call when the case's schedule lets it; the endpoint does."""
+        return await self.case.answer(call)
 
     @property
     def base_url(self) -> str:
@@ -229,15 +233,20 @@ class Stage:
         return Path(self._workdir.name)
 
     def ids(self, prefix: str = "id") -> str:
-        """Deterministic ids: the same case gives the same ids in the same order."""
-        number = self._ids.get(prefix, 0) + 1
-        self._ids[prefix] = number
-        return f"{prefix}_{number:08d}"
+        """Deterministic ids: the same case gives the same ids in the same order, in a schedule per user."""
+        who = self._speaker()
+        number = self._ids.get((who, prefix), 0) + 1
+        self._ids[who, prefix] = number
+        return f"{prefix}_{(who + 1) * 1_000_000 + number:08d}"
+
+    def _speaker(self) -> int:
+        return self._case.speaker() if self._case is not None else -1
 
     def clock(self) -> float:
         """Deterministic seconds: one more at each call."""
-        self._ticks += 1
-        return float(self._ticks)
+        who = self._speaker()
+        self._ticks[who] = self._ticks.get(who, 0) + 1
+        return float(self._ticks[who])
 
 
 class LogTap(logging.Handler):

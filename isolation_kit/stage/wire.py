@@ -56,7 +56,7 @@ class Wire:
         stage = self._stages.get(run_id)
         try:
             body = await _read(receive)
-            status, payload = 200, self._route(stage, str(scope["method"]), rest, _headers(scope), body)
+            status, payload = 200, await self._route(stage, str(scope["method"]), rest, _headers(scope), body)
         except Refusal as refusal:
             self._report(stage, f"the endpoint refused a request: {refusal.message}")
             status, payload = refusal.status, _error(refusal)
@@ -69,7 +69,7 @@ class Wire:
             )
         await _write(send, status, payload)
 
-    def _route(
+    async def _route(
         self, stage: Performer | None, method: str, rest: str, headers: Mapping[str, str], body: bytes
     ) -> dict[str, Any]:
         if stage is None:
@@ -77,7 +77,7 @@ class Wire:
                 404, "the path names no running run; use stage.base_url as it is", None, "unknown_run"
             )
         if (method, rest) == ("POST", "v1/chat/completions"):
-            return complete(stage, headers, body)
+            return await complete(stage, headers, body)
         if (method, rest) == ("GET", "v1/models"):
             return models(stage)
         tail = rest.rpartition("/")[2]

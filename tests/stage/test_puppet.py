@@ -51,7 +51,8 @@ class Played:
         self.replies: deque[str] = deque()
         self.started: list[str] = []
         self.temper = temper
-        self.puppet = Puppet(DECLARATION, self.filled, self.on_delegate)
+        self.ids = 0
+        self.puppet = Puppet(DECLARATION, self.filled, self.on_delegate, self.call_id)
 
     def filled(self, text: str, agent: str = "", instance: int = -1) -> str:
         """Placeholders as the slot in brackets."""
@@ -61,6 +62,11 @@ class Played:
         """Note the child."""
         self.started.append(child)
         return ""
+
+    def call_id(self) -> str:
+        """Counted."""
+        self.ids += 1
+        return f"call_{self.ids:06d}"
 
     def ask(self, agent: str, *tools: Mapping[str, Any], messages: Any = ()) -> tuple[ModelReply, bool]:
         """The next reply."""

@@ -49,7 +49,7 @@ class Echo:
         self.calls: list[ModelCall] = []
         self._reply = reply
 
-    def reply(self, call: ModelCall) -> ModelReply:
+    async def answer(self, call: ModelCall) -> ModelReply:
         self.calls.append(call)
         return self._reply
 
@@ -177,7 +177,7 @@ def test_a_fault_of_the_kit_is_no_answer() -> None:
     """If the kit itself fails, the client gets a 500 and the case a problem that names the type alone."""
 
     class Broken(Echo):
-        def reply(self, call: ModelCall) -> ModelReply:
+        async def answer(self, call: ModelCall) -> ModelReply:
             raise RuntimeError("sk-fake")
 
     broken = Broken(ModelReply(""))
