@@ -74,6 +74,7 @@ class Finding:
 
     `kind` is LEAK or LOSS. `turn`, `user`, `instance` tell where; `digest` is a short keyed-less digest of
     the token's text; `allowed_by` names the policy entry that opens it (never removed, only marked).
+    `variant` names the change of the case that a comparing oracle saw (`oracles.variants.pair`).
     """
 
     fingerprint: Fingerprint
@@ -90,6 +91,7 @@ class Finding:
     digest: str = ""
     count: int = 1
     allowed_by: str = ""
+    variant: str = ""
 
     @property
     def counts(self) -> bool:
@@ -116,13 +118,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What one oracle concluded on one case. Not applicable: `applicable` is False and `reason` says why."""
+    """What one oracle concluded on one case. Not applicable: `applicable` is False and `reason` says why.
+
+    `masks` are the typed JSON paths that a comparison left out, such as `messages[*].id: string`.
+    """
 
     oracle: str
     verdict: Verdict = Verdict.PASS
     findings: tuple[Finding, ...] = ()
     reason: str = ""
     applicable: bool = True
+    masks: tuple[str, ...] = ()
 
     @classmethod
     def not_applicable(cls, oracle: str, reason: str) -> Judgement:

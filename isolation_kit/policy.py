@@ -198,11 +198,17 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The declared exceptions as of `today`, and whether exposures (parrot puppets only) fail too."""
+    """The declared exceptions as of `today`, and whether exposures (parrot puppets only) fail too.
+
+    `bits` of a secret may reach whom it is denied (0: none); comparing oracles leave out what `masks` name,
+    typed JSON paths such as `messages[*].id: string`.
+    """
 
     allow: tuple[Allow, ...] = ()
     today: date = field(default_factory=date.today)
     reachable: Literal["report", "deny"] = "report"
+    bits: float = 0
+    masks: tuple[str, ...] = ()
 
     def allowed_by(self, what: str, channel: str, child: str, direction: str) -> str:
         """The label of the entry that opens this, or "" (an expired entry opens nothing)."""
@@ -219,4 +225,6 @@ class Policy:
     def digest(self) -> str:
         """8 hex digits over the exceptions, for the run block of a report."""
         text = repr([(a.slot, a.channel, a.child, str(a.until)) for a in self.allow]) + self.reachable
+        if self.bits or self.masks:
+            text += repr((self.bits, sorted(self.masks)))
         return blake2b(text.encode(), digest_size=4).hexdigest()

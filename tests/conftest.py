@@ -50,10 +50,12 @@ def execute() -> Iterator[Execute]:
     """Runs one scenario against a target factory and returns the Trace; one runner a target."""
     runners: dict[object, Runner] = {}
 
-    def run(factory: object, scenario: Scenario, timeout: float = 20.0, inspect: bool = False) -> Trace:
+    def run(
+        factory: object, scenario: Scenario, timeout: float = 20.0, inspect: bool = False, case: str = ""
+    ) -> Trace:
         if factory not in runners:
             runners[factory] = Runner(declaration_of(factory), Ledger(11), timeout=timeout)
-        return runners[factory].execute(scenario, inspect=inspect)
+        return runners[factory].execute(scenario, case, inspect=inspect)
 
     yield run
     for runner in runners.values():
@@ -70,7 +72,7 @@ def judge(execute: Execute) -> Judge:
         oracle: Oracle = next(oracle for oracle in all_oracles() if oracle.name == name)
 
         def once(variant: Variant) -> Trace:
-            return execute(factory, variant.scenario, timeout, variant.inspect)
+            return execute(factory, variant.scenario, timeout, variant.inspect, scenario.base_digest())
 
         return drive(oracle, scenario, declaration_of(factory), policy or Policy(), once)
 

@@ -27,18 +27,13 @@ def judge() -> Iterator[Callable[..., list[Finding]]]:
         declaration = declaration_of(factory)
         runner = Runner(declaration, Ledger(11))
         runners.append(runner)
+        case = mutant.smallest.base_digest()
 
         def once(variant: Variant) -> Trace:
-            return runner.execute(variant.scenario, inspect=variant.inspect)
+            return runner.execute(variant.scenario, case, inspect=variant.inspect)
 
         verdicts = [
-            drive(
-                oracle,
-                mutant.smallest,
-                declaration,
-                Policy(),
-                lambda v: runner.execute(v.scenario, inspect=v.inspect),
-            )
+            drive(oracle, mutant.smallest, declaration, Policy(), once)
             for oracle in all_oracles()
             if oracle.name == mutant.oracle
         ]

@@ -186,7 +186,7 @@ class ItemRun:
             cause = (fingerprint.what, fingerprint.channel, kind)
             spent, reduced = 0, False
             if (
-                self._reducible(key)
+                self._reducible(key, oracle)
                 and cause not in causes
                 and len(causes) < _CAUSES
                 and total < _REDUCTION_ITEM
@@ -210,12 +210,12 @@ class ItemRun:
             )
         return out
 
-    def _reducible(self, key: Key) -> bool:
-        """Residue cannot be reduced in this process; exposures keep their first case."""
+    def _reducible(self, key: Key, oracle: str) -> bool:
+        """Residue of other cases cannot be reduced in this process; exposures keep their first case."""
         return (
             self.plan.reduce
             and key[2] is Mode.STRUCTURAL
-            and key[0].direction != "after"
+            and (key[0].direction != "after" or oracle == "residue")  # that one brings its own past along
             and not self.campaign.abandoned
             and (self.plan.deadline is None or time.monotonic() < self.plan.deadline)
         )

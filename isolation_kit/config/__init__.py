@@ -152,7 +152,7 @@ def load(path: Path) -> Config:
         path=path,
         targets=targets,
         run=_run(tables["run"]),
-        policy=Policy(tuple(Allow(**entry) for entry in lists["allow"]), **tables["policy"]),
+        policy=_policy(tables["policy"], lists["allow"]),
         untested=untested,
         gate=Gate(**_paths(root, tables["gate"], "baseline")),
         content=Content(
@@ -217,6 +217,11 @@ def _run(raw: dict[str, Any]) -> Run:
     if "max_time" in values:
         values["max_time"] = duration(values["max_time"])
     return Run(**values)
+
+
+def _policy(raw: dict[str, Any], allow: list[dict[str, Any]]) -> Policy:
+    masks = tuple(raw.get("masks", ()))
+    return Policy(tuple(Allow(**entry) for entry in allow), **{**raw, "masks": masks})
 
 
 def _paths(root: Path, raw: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -92,7 +92,17 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "baseline": _text("a path", "isolation-baseline.json"),
         "refused_share": _number(0, 1, "0.25"),
     },
-    "policy": {"reachable": _one_of("report", "deny")},
+    "policy": {
+        "reachable": _one_of("report", "deny"),
+        "bits": Key(float, "a number of bits from 0 to 4", "1", lambda value: 0 <= value <= 4),
+        "masks": Key(
+            str,
+            'a list of JSON paths with their type, "number" or "string"',
+            '["messages[*].id: string"]',
+            _matches(r"[^\s:][^:]{0,199}: (?:number|string)"),
+            many=True,
+        ),
+    },
     "content": {"attacks": _FOLDERS, "fingerprints": _FOLDERS},
     "report": {
         "output": _text("a folder", ".isolation"),

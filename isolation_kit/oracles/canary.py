@@ -53,7 +53,7 @@ def leaks(scenario: Scenario, declaration: Declaration, policy: Policy, trace: T
         return ()
     events = {event.seq: event for event in trace.events}
     planted = _by_place(trace.planted)
-    sessions = {index: turn.session for index, turn in enumerate(scenario.turns)}
+    sessions = {index - scenario.lead: turn.session for index, turn in enumerate(scenario.turns)}
     found = []
     event, allowed = trace.events[0], frozenset[Slot]()
     for sighting in trace.sightings:  # in the order of the events

@@ -1,140 +1,222 @@
-"""Vary exactly what a child is denied: its View stays byte-identical at every step.
+"""Vary exactly what a recipient is denied: its View stays byte-identical at every step.
 
-Value variant with two secrets of equal length. Live tokens are replaced by their slot before comparing, so
-that it reports only what no matcher can see: hashes, ciphers, arithmetic, choices. A difference must hold
-against a repeat of the base, and each denied slot is then varied alone to find the one to blame. Sampled, for
-it triples the executions: the quick profile compares 1 case in 100, ci 1 in 10, deep all.
-Kills: 21 (and 4, 22, 23, 25, 26 with the variants to come).
+Live tokens are replaced by their place before comparing, so equal Views under another secret say that nothing
+of it arrived in a form that no matcher knows: no hash, cipher, arithmetic, order or choice. Variants, each
+against the same base:
+
+- value: other secrets of equal length and type; 2 in most sampled cases, 4 in the sweep, 32 in one of 16;
+- length and shape: text in more bytes beside each secret, one turn of history more, an empty history;
+- error path: every tool of the child fails, and the secret must not choose what happens then.
+
+Control flow (number and order of requests, model, temperature, order of tools) is part of the View. All slots
+are varied at once; only where a recipient's View differs, in three runs of each and within none, each slot is
+varied alone to find the one to blame. `[policy] bits` allows so many bits of one, counted over 32 secrets.
+Kills: 4, 21, 22, 23, 25 and 26, and sees 1, 2, 5 and 20, which the matcher sees too.
 Source: J. Goguen and J. Meseguer, "Security Policies and Security Models", 1982.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
+from isolation_kit.oracles.paired import Compared, Pair, compare, unsteady
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
-from isolation_kit.policy import Policy, denied_to_children
-from isolation_kit.scenario import Scenario
+from isolation_kit.oracles.recipients import Recipients, recipients
+from isolation_kit.oracles.variants import pair
+from isolation_kit.oracles.views import Difference, bits, scripted_label
+from isolation_kit.policy import Policy
+from isolation_kit.scenario import Scenario, Slot
 from isolation_kit.target import Declaration
-from isolation_kit.trace import CHILD_CHANNELS, Channel, Event, Trace
+from isolation_kit.trace import Trace
 
-__all__ = ["ORACLE"]
+__all__ = ["ORACLE", "SECRETS"]
 
 _NAME = "noninterference"
+SECRETS = 32  # five bits at most can be told apart
+_FEW = 4
+_SMALL = 4  # secrets in a case; a generated one has seven or more
+_SHAPES = ("padded", "chat", "empty", "error")
 
-View = tuple[tuple[Channel, bytes], ...]
-Views = dict[tuple[str, int, int], View]
+Runs = Generator[tuple[Variant, ...], tuple[Trace, ...], Judgement]
 
 
-def _check(
-    scenario: Scenario, declaration: Declaration, policy: Policy
-) -> Generator[tuple[Variant, ...], tuple[Trace, ...], Judgement]:
+def _check(scenario: Scenario, declaration: Declaration, policy: Policy) -> Runs:
     if declaration.scope == "campaign":
         return Judgement.not_applicable(_NAME, "the target cannot be rebuilt for a paired run")
     if not scenario.quiet:
         return Judgement.not_applicable(_NAME, "a parrot's own copying would differ")
     (base,) = yield (Variant(scenario),)
-    slots = sorted(denied_to_children(item.place.slot for item in base.planted))
-    if base.error or base.refused or not slots:
+    groups = recipients(base, declaration, policy.masks, scripted_label(scenario.places()))
+    if base.error or base.refused or not groups:
         return Judgement.not_applicable(_NAME, "no secret was planted, or the target failed or refused")
-    varied, again = yield (
-        Variant(scenario.with_variant(dict.fromkeys(slots, 1))),
-        Variant(scenario, repeat=1),
-    )
-    if _views(base) != _views(again):
-        return Judgement(
-            _NAME,
-            Verdict.INCONCLUSIVE,
-            reason="two runs with one secret already differ; see the repeat oracle for where",
-        )
-    if varied.error:
-        return Judgement(_NAME, Verdict.ERROR, reason=varied.error)
-    if not _differences(base, varied):
-        return Judgement(_NAME)
-    alone = yield tuple(Variant(scenario.with_variant({slot: 1})) for slot in slots)
-    findings = tuple(
-        finding
-        for slot, trace in zip(slots, alone, strict=True)
-        for finding in _findings(scenario, declaration, policy, slot, base, trace)
-    )
-    return Judgement(_NAME, verdict_of(findings), findings)
+    case = _Case(scenario, declaration, policy, base, groups)
+    doubts = []
+    for kind in _kinds(scenario):
+        judgement = yield from case.tried(kind)
+        if judgement.findings or judgement.verdict is Verdict.ERROR:
+            return judgement
+        if judgement.verdict is not Verdict.PASS:
+            doubts.append(judgement)
+    return doubts[0] if doubts else Judgement(_NAME, masks=tuple(sorted(policy.masks)))
 
 
 ORACLE = Oracle(
     name=_NAME,
-    claim="what a child sees does not depend on what it is denied",
+    claim="what a recipient sees does not depend on what it is denied",
     check=_check,
     every={"quick": 100, "ci": 10, "deep": 1},
     source="Goguen and Meseguer 1982",
 )
 
 
-def _views(trace: Trace) -> Views:
-    """Per child instance and turn, its events with live tokens replaced by their slot."""
-    labels = [(item.token.encode(), f"<{item.place.slot}>".encode()) for item in trace.planted]
-    views: Views = {}
-    for event in trace.events:
-        if event.channel in CHILD_CHANNELS:
-            key = (event.agent, event.instance, event.turn)
-            views[key] = (*views.get(key, ()), (event.channel, _masked(event, labels)))
-    return views
+def _kinds(scenario: Scenario) -> tuple[str, ...]:
+    """What to vary: all of it in the sweep and in small cases, by turns in a census.
+
+    A small case costs little, and a reduction must not stop at one that happens to tell two secrets alike.
+    """
+    shapes = tuple(kind for kind in _SHAPES if kind != "chat" or not scenario.concurrent)
+    if scenario.family == "sweep":
+        return (f"value:{_FEW}", *shapes)
+    if len(scenario.places()) <= _SMALL:
+        return ("value:2", *shapes, f"value:{SECRETS}")
+    turn = scenario.seed % 16
+    return (f"value:{SECRETS}",) if turn == 0 else ("value:2", shapes[turn % len(shapes)])
 
 
-def _masked(event: Event, labels: list[tuple[bytes, bytes]]) -> bytes:
-    data = event.data
-    for token, label in labels:
-        if token in data:
-            data = data.replace(token, label)
-    return data
+class _Case:
+    """One case under comparison: its base, its recipients, and what each is denied."""
 
+    def __init__(
+        self,
+        scenario: Scenario,
+        declaration: Declaration,
+        policy: Policy,
+        base: Trace,
+        groups: tuple[Recipients, ...],
+    ) -> None:
+        self.scenario = scenario
+        self.declaration = declaration
+        self.policy = policy
+        self.base = base
+        self.groups = groups
 
-def _differences(base: Trace, other: Trace) -> set[tuple[str, Channel, int]]:
-    """(agent, channel, turn) of the first difference per child instance, but what the matcher saw itself."""
-    known = {event.channel for event in _sighted(base, other)}
-    one, two = _views(base), _views(other)
-    out = set()
-    for key in sorted({*one, *two}):
-        first = _first_difference(one.get(key, ()), two.get(key, ()))
-        if first is not None and first not in known:
-            out.add((key[0], first, key[2]))
-    return out
+    def tried(self, kind: str) -> Runs:
+        """All slots varied at once in one way; then each recipient that saw a difference by itself."""
+        groups = [group for group in self.groups if group.varied(kind)]
+        slots = sorted({slot for group in groups for slot in group.varied(kind)})
+        names = _names(kind, slots)
+        pairs = [pair(self.scenario, name) for name in names]
+        if not pairs:
+            return Judgement(_NAME)
+        seen = yield (Variant(pairs[0][0]), *(Variant(varied) for _, varied in pairs))
+        if any(trace.error or trace.refused for trace in seen):
+            return self._failed(kind, seen)
+        for group in groups:
+            one = group.views(seen[0])
+            views = (
+                group.views(trace, varied.lead) for trace, (_, varied) in zip(seen[1:], pairs, strict=True)
+            )
+            first = next((name for name, other in zip(names, views, strict=True) if other != one), "")
+            if first:
+                judgement = yield from self._blamed(group, first)
+                if judgement.verdict is not Verdict.PASS:
+                    return judgement
+        return Judgement(_NAME)
 
+    def _failed(self, kind: str, seen: tuple[Trace, ...]) -> Judgement:
+        """A target that fails under another secret is an error; one that takes no such shape says nothing."""
+        if kind.startswith("value"):
+            reason = next((trace.error for trace in seen if trace.error), "it refused another secret")
+            return Judgement(_NAME, Verdict.ERROR, reason=reason)
+        return Judgement(_NAME)
 
-def _first_difference(one: View, two: View) -> Channel | None:
-    for a, b in zip(one, two, strict=False):
-        if a != b:
-            return a[0]
-    if len(one) != len(two):
-        longer = one if len(one) > len(two) else two
-        return longer[min(len(one), len(two))][0]
-    return None
+    # -- who saw what ------------------------------------------------------------------------------------
 
+    def _blamed(self, group: Recipients, name: str) -> Runs:
+        """What this group's own secrets do to its Views, and which of them."""
+        kind, _, rest = name.partition(":")
+        _, _, number = rest.partition(":")
+        slots = group.varied(kind)
+        together = yield from self._compared(group, _named(kind, slots, number))
+        if not together.differences:
+            if together.masks or together.rest:
+                reason = unsteady(together.masks, together.rest)
+                return Judgement(
+                    _NAME, Verdict.INCONCLUSIVE, reason=reason, masks=tuple(sorted(together.masks))
+                )
+            return Judgement(_NAME)
+        findings: dict[Fingerprint, Finding] = {}
+        for slot in slots if kind != "chat" else (Slot.USER_EARLIER,):
+            alone = _named(kind, (slot,), number)
+            compared = together if kind == "chat" else (yield from self._compared(group, alone))
+            for item in compared.differences:
+                finding = self._finding(group, slot, alone, item)
+                findings.setdefault(finding.fingerprint, finding)
+        if not findings:  # only together do they tell something: the first of them stands for all
+            for item in together.differences:
+                finding = self._finding(group, slots[0], _named(kind, slots, number), item)
+                findings.setdefault(finding.fingerprint, finding)
+        reason = ""
+        if kind == "value":
+            findings, reason = yield from self._measured(group, findings)
+        found = tuple(findings[key] for key in sorted(findings))
+        return Judgement(_NAME, verdict_of(found), found, reason, masks=tuple(sorted(together.masks)))
 
-def _sighted(*traces: Trace) -> list[Event]:
-    """Events where a denied token stands in an encoded form: those are the canary oracle's to report."""
-    out = []
-    for trace in traces:
-        encoded = {
-            sighting.seq
-            for sighting in trace.sightings
-            if sighting.form != "verbatim" and denied_to_children((sighting.place.slot,))
-        }
-        out += [e for e in trace.events if e.seq in encoded and e.channel in CHILD_CHANNELS]
-    return out
+    def _compared(
+        self, group: Recipients, name: str
+    ) -> Generator[tuple[Variant, ...], tuple[Trace, ...], Compared]:
+        before, varied = pair(self.scenario, name)
+        both = Pair(before, varied, group.views, lambda trace: group.views(trace, varied.lead))
+        return (yield from compare(both))
 
+    def _measured(
+        self, group: Recipients, findings: dict[Fingerprint, Finding]
+    ) -> Generator[tuple[Variant, ...], tuple[Trace, ...], tuple[dict[Fingerprint, Finding], str]]:
+        """How many bits arrive, over more secrets where some are allowed; within the allowance: allowed."""
+        count = SECRETS if self.policy.bits else _FEW
+        slots = group.secrets
+        names = [_named("value", slots, str(number)) for number in range(1, count)]
+        traces = yield (Variant(self.scenario), *(Variant(pair(self.scenario, name)[1]) for name in names))
+        views = [group.views(trace) for trace in traces]
+        told = max(bits(view[key] for view in views if key in view) for key in views[0])
+        reason = f"{told:.1f} bits of it arrive, counted over {count} secrets"
+        if not self.policy.bits or told > self.policy.bits:
+            return findings, reason
+        label = f"[policy] bits = {self.policy.bits:g}"
+        allowed = {key: replace(item, allowed_by=item.allowed_by or label) for key, item in findings.items()}
+        return allowed, reason
 
-def _findings(
-    scenario: Scenario, declaration: Declaration, policy: Policy, slot: str, base: Trace, other: Trace
-) -> list[Finding]:
-    return [
-        Finding(
-            Fingerprint(declaration.name, declaration.edge(agent), slot, str(channel), str(Direction.DOWN)),
+    def _finding(self, group: Recipients, slot: str, name: str, item: Difference) -> Finding:
+        kind = name.partition(":")[0]
+        agent = item.key.agent
+        edge = self.declaration.edge(agent)
+        if group.direction is Direction.UP:
+            owners = (given.agent for given in self.base.planted if given.place.slot == slot and given.agent)
+            edge = self.declaration.edge(next(owners, agent))
+        fingerprint = Fingerprint(self.declaration.name, edge, slot, str(item.channel), str(group.direction))
+        return Finding(
+            fingerprint,
             _NAME,
-            mode=mode_of(scenario),
-            form="derived",
-            turn=turn,
-            allowed_by=policy.allowed_by(slot, str(channel), agent, Direction.DOWN),
+            mode=mode_of(self.scenario),
+            form="derived" if kind in ("value", "error") else "length or shape",
+            path=item.path,
+            turn=item.key.turn,
+            variant=name,
+            allowed_by=self.policy.allowed_by(slot, str(item.channel), agent, group.direction),
         )
-        for agent, channel, turn in sorted(_differences(base, other))
-    ]
+
+
+def _names(kind: str, slots: Sequence[str]) -> list[str]:
+    """The variations of one kind, of all slots together."""
+    kind, _, count = kind.partition(":")
+    if kind == "value":
+        return [_named(kind, slots, str(number)) for number in range(1, int(count))]
+    return [_named(kind, slots, "1" if kind == "error" else "")]
+
+
+def _named(kind: str, slots: Sequence[str], number: str) -> str:
+    if kind == "chat":
+        return kind
+    return f"{kind}:{','.join(slots)}" + (f":{number}" if number else "")

@@ -1,9 +1,9 @@
 """Views that can be compared: what one recipient got in one delegation, free of what may rightly differ.
 
 Live tokens are replaced by their place. The kit's own running ids (`call_000003` of a puppet, `msg_00000007`
-of `stage.ids`) are numbered by first appearance, for a longer case moves them. What a target cannot keep
-equal (ids, clocks, counters of its own) is masked by typed JSON paths such as `messages[*].id: string`,
-learnt from two runs with one secret; a masked value was searched for tokens by the recorder all the same.
+of `stage.ids`, `[ref:t1.c0]`) are numbered by first appearance, for a longer case moves them. What a target
+cannot keep equal (ids, clocks, counters of its own) is masked by typed JSON paths such as
+`messages[*].id: string`, learnt from two runs with one secret; the recorder searches a masked value as well.
 Delegations are aligned by turn and ordinal: the second one to `worker` in turn 3 is that in every run.
 """
 
@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import log2
 from typing import Any, NamedTuple
 
 from isolation_kit.oracles.names import shown_name
+from isolation_kit.scenario import Place
 from isolation_kit.trace import CHILD_CHANNELS, Channel, Event, Planted, Trace
 
 __all__ = [
     "Difference",
     "Key",
+    "Label",
     "Seen",
     "View",
     "Views",
@@ -31,9 +33,11 @@ __all__ = [
     "learn",
     "masked",
     "parent_views",
+    "place_label",
+    "scripted_label",
 ]
 
-_OWN_ID = re.compile(rb"\b(?:(call)_\d{6}|([A-Za-z]{1,24})_\d{8})\b")
+_OWN_ID = re.compile(rb"\b(?:(call)_\d{6}|([A-Za-z]{1,24})_\d{8})\b|\[(ref):t\d+(?:\.c\d+)?\]")
 _PARENT_CHANNELS = frozenset({Channel.PARENT_REQUEST, Channel.RESULT, Channel.FINAL_OUTPUT, Channel.STREAM})
 _WORD, _SHORT = 128, 40  # characters that a masked string may have: without and with spaces
 _NODES = 20_000
@@ -57,6 +61,7 @@ class Seen(NamedTuple):
 
 View = tuple[Seen, ...]
 Views = dict[Key, View]
+Label = Callable[[Place], str]
 
 
 class Difference(NamedTuple):
@@ -68,11 +73,27 @@ class Difference(NamedTuple):
     path: str
 
 
+def place_label(place: Place) -> str:
+    """Slot, user, turn and number."""
+    return f"{place.label}/{place.n}"
+
+
+def scripted_label(scripted: Collection[Place]) -> Label:
+    """Like `place_label` for places of the script; those that a target plants itself move with the turns."""
+    return lambda place: place_label(place) if place in scripted else f"{place.slot}/u{place.user}"
+
+
 # -- what was seen -----------------------------------------------------------------------------------------
 
 
-def child_views(trace: Trace, *, first_turn: int = 0, masks: Collection[str] = ()) -> Views:
-    """The View of each delegation to a child; turns before `first_turn` are left out, later ones move up."""
+def child_views(
+    trace: Trace, *, first_turn: int = 0, masks: Collection[str] = (), label: Label = place_label
+) -> Views:
+    """The View of each delegation to a child; turns before `first_turn` are left out, later ones move up.
+
+    Args:
+        label: what stands in the place of a token.
+    """
     ordinals: dict[tuple[str, int, int], int] = {}
     counts: dict[tuple[str, int], int] = {}
     steps: dict[Key, list[Event]] = {}
@@ -84,24 +105,28 @@ def child_views(trace: Trace, *, first_turn: int = 0, masks: Collection[str] = (
             ordinals[mine] = counts.get(mine[:2], 0)
             counts[mine[:2]] = ordinals[mine] + 1
         steps.setdefault(Key(event.agent, _moved(event.turn, first_turn), ordinals[mine]), []).append(event)
-    return _views(steps, trace.planted, masks)
+    return _views(steps, trace.planted, masks, label)
 
 
-def parent_views(trace: Trace, root: str, *, first_turn: int = 0, masks: Collection[str] = ()) -> Views:
+def parent_views(
+    trace: Trace, root: str, *, first_turn: int = 0, masks: Collection[str] = (), label: Label = place_label
+) -> Views:
     """The View of the root agent in each turn: requests, accepted results, what it told the user."""
     steps: dict[Key, list[Event]] = {}
     for event in trace.events:
         if event.channel in _PARENT_CHANNELS and not 0 <= event.turn < first_turn:
             steps.setdefault(Key(root, _moved(event.turn, first_turn)), []).append(event)
-    return _views(steps, trace.planted, masks)
+    return _views(steps, trace.planted, masks, label)
 
 
 def _moved(turn: int, first_turn: int) -> int:
     return turn - first_turn if turn >= 0 else turn
 
 
-def _views(steps: Mapping[Key, list[Event]], planted: tuple[Planted, ...], masks: Collection[str]) -> Views:
-    labels = {item.token.encode(): f"<{item.place.label}/{item.place.n}>".encode() for item in planted}
+def _views(
+    steps: Mapping[Key, list[Event]], planted: tuple[Planted, ...], masks: Collection[str], label: Label
+) -> Views:
+    labels = {item.token.encode(): f"<{label(item.place)}>".encode() for item in planted}
     tokens = re.compile(b"|".join(map(re.escape, labels))) if labels else None
     out: Views = {}
     for key, events in steps.items():
@@ -118,7 +143,7 @@ def _seen(
 ) -> Seen:
     def numbered(match: re.Match[bytes]) -> bytes:
         if match[0] not in numbers:
-            numbers[match[0]] = b"%s_#%d" % (match[1] or match[2], len(numbers))
+            numbers[match[0]] = b"%s_#%d" % (match[1] or match[2] or match[3], len(numbers))
         return numbers[match[0]]
 
     data = event.data

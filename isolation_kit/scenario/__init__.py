@@ -7,11 +7,12 @@ its seed, so a stored case replays after the content folders have changed, and i
 from __future__ import annotations
 
 from isolation_kit.scenario.acts import Act, Answer, Delegate, Limits, Say, Temperament, TurnPlan, UseTool
-from isolation_kit.scenario.case import Scenario
+from isolation_kit.scenario.case import EARLIER_USER, Scenario
 from isolation_kit.scenario.places import Place, Slot, check_slot, fill, places_in
 from isolation_kit.scenario.schedule import Break, Breaking, Order, Schedule
 
 __all__ = [
+    "EARLIER_USER",
     "Act",
     "Answer",
     "Break",

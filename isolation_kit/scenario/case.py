@@ -24,14 +24,19 @@ from isolation_kit.scenario.acts import (
 from isolation_kit.scenario.places import Place, places_in
 from isolation_kit.scenario.schedule import Break, Breaking, Order, Schedule
 
-__all__ = ["Scenario"]
+__all__ = ["EARLIER_USER", "Scenario"]
+
+EARLIER_USER = "u_earlier"  # whose session a paired run puts before a case
 
 _FREE = Schedule()
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One complete case. `users` and `subjects` are names; turns refer to them by index."""
+    """One complete case. `users` and `subjects` are names; turns refer to them by index.
+
+    `lead` turns at the beginning were put before the case by a paired run; places count from there.
+    """
 
     family: str
     attack: str
@@ -45,6 +50,7 @@ class Scenario:
     limits: Limits = field(default_factory=Limits)
     variant: tuple[tuple[str, int], ...] = ()
     schedule: Schedule = _FREE
+    lead: int = 0
 
     def __hash__(self) -> int:
         """By what tells generated cases apart; hashing every text would cost more than running the case."""
@@ -84,9 +90,8 @@ class Scenario:
 
     def somebody_else(self, user: int) -> str:
         """The name of another user than the one with this index; one that nobody has, if there is none."""
-        if len(self.users) < 2:
-            return "u_somebody_else"
-        return self.users[(user + 1) % len(self.users)]
+        own = [name for name in self.users if name != EARLIER_USER]
+        return own[(user + 1) % len(own)] if 1 < len(own) > user else "u_somebody_else"
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, no token."""
@@ -147,8 +152,11 @@ def _fields_of(value: Any) -> dict[str, Any]:
     out = {name: getattr(value, name) for name in _FIELDS[kind]}
     if kind in ACT_NAMES:
         out["act"] = ACT_NAMES[kind]
-    if kind is Scenario and value.schedule == _FREE:
-        del out["schedule"]  # cases from before there were schedules keep their bytes and digests
+    if kind is Scenario:  # cases without a schedule or a lead keep the bytes and digests that they always had
+        if value.schedule == _FREE:
+            del out["schedule"]
+        if not value.lead:
+            del out["lead"]
     return out
 
 

@@ -83,7 +83,7 @@ class Case:
         counted = (slot, user if self.scenario.schedule.gated else -1)
         n = self._static.get(counted, 0)
         self._static[counted] = n + 1
-        return Place(slot, user=user, turn=turn if turn >= 0 else -1, n=n)
+        return Place(slot, user=user, turn=turn - self.scenario.lead if turn >= 0 else -1, n=n)
 
     def keep_places(self, standing: Iterable[Place]) -> None:
         """Leave out the places that a kept target planted when it was built: those are taken."""

@@ -107,7 +107,7 @@ def user_text(
     for delegate in plan.delegations if declaration.triggers else ():
         child = declaration.direct[delegate.child % len(declaration.direct)]
         if child in declaration.triggers:
-            template = _template(declaration, child, index, delegate)
+            template = _template(declaration, child, index - scenario.lead, delegate)
             delegation = start(child, index, delegate)
             task = fill(delegate.task, delegation.agent, delegation.instance)
             parts.append(template.replace("{subject}", subject).replace("{task}", task))

@@ -102,7 +102,7 @@ def test_equal_variants_run_once() -> None:
         cheap = tuple(item for item in all_oracles() if item.name in ("canary", "contract", "controls"))
         assert campaign.judge(SCENARIO, 0, 0, cheap)[0].executions == 1
         paired = tuple(item for item in all_oracles() if item.name in ("noninterference", "repeat"))
-        assert campaign.judge(SCENARIO, 0, 0, cheap + paired)[0].executions == 3
+        assert campaign.judge(SCENARIO, 0, 0, cheap + paired)[0].executions == 4
 
 
 def test_an_oracle_gets_its_traces_in_order() -> None:

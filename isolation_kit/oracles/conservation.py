@@ -1,0 +1,120 @@
+"""What a child is handed is as large as its task makes it, whatever was said before and however often.
+
+Sizes are compared, not contents: context, requests, headers and offered tools of each delegation, with tokens
+replaced by their place. One variant has both, a turn of chat in each session and the last delegating turn
+once more, all before the case; only where a size differs, in three runs of each, the two are tried apart:
+
+- longer history: a turn more in which nothing is handed over changes no delegation's size (`user.earlier`);
+- one delegation more before them: the same task is handed over in the same size (`child.answer`, sideways).
+
+Kills: 69 alone; sees 4, 7, 26, 42 and 45.
+Source: article 002 section 1.1 (the token curve of a parent that hands its context down).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from functools import partial
+
+from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
+from isolation_kit.oracles.paired import Compared, Pair, compare, unsteady
+from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
+from isolation_kit.oracles.variants import chatted, pair, repeated
+from isolation_kit.oracles.views import Label, Seen, Views, child_views, scripted_label
+from isolation_kit.policy import Policy
+from isolation_kit.scenario import Scenario, Slot
+from isolation_kit.target import Declaration
+from isolation_kit.trace import Trace
+
+__all__ = ["ORACLE"]
+
+_NAME = "conservation"
+_BLAME = (
+    ("chat", Slot.USER_EARLIER, Direction.DOWN),
+    ("repeated", Slot.CHILD_ANSWER, Direction.SIDEWAYS),
+)
+
+
+def _check(
+    scenario: Scenario, declaration: Declaration, policy: Policy
+) -> Generator[tuple[Variant, ...], tuple[Trace, ...], Judgement]:
+    if reason := _unfit(scenario, declaration):
+        return Judgement.not_applicable(_NAME, reason)
+    (base,) = yield (Variant(scenario),)
+    planned = sum(len(turn.delegations) for turn in scenario.turns)
+    if base.error or base.refused or len(child_views(base)) < planned:
+        return Judgement.not_applicable(_NAME, "the target failed or refused, or a child was not reached")
+    longer = chatted(repeated(scenario))
+    (trace,) = yield (Variant(longer),)
+    sizes = partial(_sizes, scripted_label(scenario.places()), policy.masks)
+    if not trace.error and sizes(trace, longer.lead) == sizes(base):
+        return Judgement(_NAME, masks=policy.masks)
+    findings: list[Finding] = []
+    masks, rest = set(policy.masks), set()
+    for kind, slot, direction in _BLAME:
+        _, varied = pair(scenario, kind)
+        compared = yield from compare(Pair(scenario, varied, sizes, partial(sizes, lead=varied.lead)))
+        masks |= compared.masks
+        rest |= {*compared.rest}
+        findings += _findings(scenario, declaration, policy, compared, slot, direction, kind)
+    if not findings and (rest or masks - {*policy.masks}):
+        reason = unsteady(frozenset(masks), tuple(sorted(rest)))
+        return Judgement(_NAME, Verdict.INCONCLUSIVE, reason=reason, masks=tuple(sorted(masks)))
+    return Judgement(_NAME, verdict_of(tuple(findings)), tuple(findings), masks=tuple(sorted(masks)))
+
+
+ORACLE = Oracle(
+    name=_NAME,
+    claim="the size of what a child is handed is a function of its task",
+    check=_check,
+    every={"quick": 100, "ci": 8, "deep": 1},
+    source="article 002 section 1.1",
+)
+
+
+def _unfit(scenario: Scenario, declaration: Declaration) -> str:
+    if declaration.scope == "campaign":
+        return "the target stays up over cases, so that no run is its first"
+    if not scenario.quiet:
+        return "a parrot's own copying grows"
+    if scenario.concurrent:
+        return "turns that run at once have no turn before them"
+    if not any(turn.delegations for turn in scenario.turns):
+        return "the case hands nothing to a child"
+    return ""
+
+
+def _sizes(label: Label, masks: Collection[str], trace: Trace, lead: int = 0) -> Views:
+    """The sizes of each delegation's steps, those of the turns before the case left out."""
+    views = child_views(trace, first_turn=lead, masks=masks, label=label)
+    return {key: tuple(map(_size, view)) for key, view in views.items()}
+
+
+def _size(seen: Seen) -> Seen:
+    return seen._replace(data=b"%d" % len(seen.data))
+
+
+def _findings(
+    scenario: Scenario,
+    declaration: Declaration,
+    policy: Policy,
+    compared: Compared,
+    slot: Slot,
+    direction: Direction,
+    variant: str,
+) -> tuple[Finding, ...]:
+    findings: dict[Fingerprint, Finding] = {}
+    for item in compared.differences:
+        agent, channel = item.key.agent, str(item.channel)
+        fingerprint = Fingerprint(declaration.name, declaration.edge(agent), slot, channel, str(direction))
+        finding = Finding(
+            fingerprint,
+            _NAME,
+            mode=mode_of(scenario),
+            form="length or shape",
+            turn=item.key.turn,
+            variant=variant,
+            allowed_by=policy.allowed_by(slot, channel, agent, direction),
+        )
+        findings.setdefault(fingerprint, finding)
+    return tuple(findings[key] for key in sorted(findings))

@@ -1,0 +1,83 @@
+"""One comparison of two cases: a difference counts if it holds in three runs of each, and within none.
+
+A target that answers differently to one and the same case is no leak: what differs within a case is named,
+with the masks that would make it comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from itertools import combinations
+
+from isolation_kit.oracles.protocol import Variant
+from isolation_kit.oracles.views import Difference, Views, differences, learn, masked
+from isolation_kit.scenario import Scenario
+from isolation_kit.trace import Trace
+
+__all__ = ["Compared", "Pair", "Runs", "compare", "unsteady"]
+
+Runs = Generator[tuple[Variant, ...], tuple[Trace, ...], "Compared"]
+_REPEATS = (1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two cases, and the Views of each that must be equal."""
+
+    base: Scenario
+    varied: Scenario
+    of_base: Callable[[Trace], Views]
+    of_varied: Callable[[Trace], Views]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a comparison came to.
+
+    Attributes:
+        differences: the first of each recipient, held in all repeats.
+        masks: paths that differ within one case; they were left out.
+        rest: what differs within one case and cannot be masked.
+        error: why a run gave nothing to compare, or "".
+    """
+
+    differences: tuple[Difference, ...] = ()
+    masks: frozenset[str] = frozenset()
+    rest: tuple[str, ...] = ()
+    error: str = ""
+
+
+def compare(pair: Pair) -> Runs:
+    """Run both cases once, and where they differ twice more each."""
+    base, varied = yield (Variant(pair.base), Variant(pair.varied))
+    if trouble := base.error or varied.error or base.refused or varied.refused:
+        return Compared(error=trouble)
+    one, two = pair.of_base(base), pair.of_varied(varied)
+    if one == two:
+        return Compared()
+    again = yield tuple(Variant(case, repeat) for case in (pair.base, pair.varied) for repeat in _REPEATS)
+    half = len(_REPEATS)
+    ones = [one, *(pair.of_base(trace) for trace in again[:half])]
+    twos = [two, *(pair.of_varied(trace) for trace in again[half:])]
+    learnt = [learn(a, b) for runs in (ones, twos) for a, b in combinations(runs, 2) if a != b]
+    masks = frozenset(mask for found, _ in learnt for mask in found)
+    rest = tuple(sorted({path for _, left in learnt for path in left}))
+    ones, twos = [masked(views, masks) for views in ones], [masked(views, masks) for views in twos]
+    held = (item for item in differences(ones[0], twos[0]) if _steady(item, ones) and _steady(item, twos))
+    return Compared(tuple(held), masks, rest)
+
+
+def _steady(item: Difference, runs: list[Views]) -> bool:
+    return all(views.get(item.key) == runs[0].get(item.key) for views in runs)
+
+
+def unsteady(masks: frozenset[str], rest: tuple[str, ...]) -> str:
+    """The reason of an INCONCLUSIVE: what differs within one case, and what to do about it."""
+    said = "the same case gave another View each time"
+    if rest:
+        said += f" at {', '.join(rest[:5])}: make ids, clocks, order deterministic (stage.ids, stage.clock)"
+    if masks:
+        listed = ", ".join(f'"{mask}"' for mask in sorted(masks)[:5])
+        said += f"{'; and' if rest else ':'} declare under [policy] masks = [{listed}]"
+    return said
