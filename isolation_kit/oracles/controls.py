@@ -7,16 +7,16 @@ Source: article 000 section 2.2 (a follow-up must carry its items); google/adk-p
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.policy import Policy
-from isolation_kit.scenario import Place, Scenario
+from isolation_kit.scenario import Breaking, Place, Scenario
 from isolation_kit.target import Declaration
 from isolation_kit.trace import Channel, Handover, Lifecycle, Trace
 
-__all__ = ["ORACLE"]
+__all__ = ["ORACLE", "lost"]
 
 _NAME = "controls"
 _UP = (Channel.PARENT_REQUEST, Channel.FINAL_OUTPUT)
@@ -30,7 +30,7 @@ def _check(
         return Judgement(_NAME, Verdict.ERROR, reason=trace.error)
     if trace.refused:
         return Judgement(_NAME, Verdict.PASS, reason=f"refused: {trace.refused}")
-    losses = tuple(_losses(scenario, declaration, trace))
+    losses = tuple(lost(scenario, declaration, trace))
     if losses:
         return Judgement(_NAME, verdict_of(losses), losses)
     doubt = _doubt(scenario, trace)
@@ -52,21 +52,42 @@ ORACLE = Oracle(
 def _doubt(scenario: Scenario, trace: Trace) -> str:
     if trace.problems:
         return trace.problems[0]
-    planned = sum(len(turn.delegations) for turn in scenario.turns)
-    if not planned:
+    schedule = scenario.schedule
+    broken = {item.turn for item in schedule.breaks}
+    planned = sum(
+        len(turn.delegations)
+        for index, turn in enumerate(scenario.turns)
+        if index not in broken and schedule.only in (-1, turn.user)
+    )
+    if not planned and not broken:
         return "the case hands nothing to a child, so it proves nothing"
     refused = {(life.agent, life.instance) for life in trace.lives if life.kind is Lifecycle.REFUSED}
     reached = {(e.agent, e.instance) for e in trace.events if e.channel is Channel.CHILD_REQUEST}
     if planned and len(trace.handovers) < planned and scenario.quiet:
         return f"{len(trace.handovers)} of {planned} planned delegations took place"
-    for handover in trace.handovers:
+    for handover in _owed(scenario, trace):
         key = (handover.agent, handover.instance)
         if handover.required and key not in reached and key not in refused:
             return f"child {handover.agent!r} was never reached"
     return ""
 
 
-def _losses(scenario: Scenario, declaration: Declaration, trace: Trace) -> Generator[Finding]:
+def _owed(scenario: Scenario, trace: Trace) -> Iterator[Handover]:
+    """The delegations that must bring something: of a turn that the schedule broke, those of its retry."""
+    if not scenario.schedule.breaks:
+        yield from trace.handovers
+        return
+    kinds = {item.turn: item.kind for item in scenario.schedule.breaks}
+    last = {(item.turn, item.agent): item for item in trace.handovers}
+    for handover in trace.handovers:
+        kind = kinds.get(handover.turn)
+        retried = kind is Breaking.RETRY and last[handover.turn, handover.agent] is handover
+        if kind is None or retried:
+            yield handover
+
+
+def lost(scenario: Scenario, declaration: Declaration, trace: Trace) -> Generator[Finding]:
+    """Every required token that did not go down, or whose answer did not come up."""
     refused = {(life.agent, life.instance) for life in trace.lives if life.kind is Lifecycle.REFUSED}
     events = {event.seq: event for event in trace.events}
     down: set[tuple[str, int, Place]] = set()
@@ -81,7 +102,7 @@ def _losses(scenario: Scenario, declaration: Declaration, trace: Trace) -> Gener
             down.add((event.agent, event.instance, sighting.place))
         elif event.channel in _UP:
             up.add(sighting.place)
-    for handover in trace.handovers:
+    for handover in _owed(scenario, trace):
         key = (handover.agent, handover.instance)
         if not handover.required or key in refused or key not in reached:
             continue

@@ -12,7 +12,7 @@ import pytest
 from tiny_target import at, full_case, full_turn, tiny, two_users
 
 from isolation_kit.finding import Judgement, Mode, Verdict
-from isolation_kit.scenario import Delegate, Scenario, Temperament, TurnPlan
+from isolation_kit.scenario import Break, Breaking, Delegate, Order, Scenario, Schedule, Temperament, TurnPlan
 from isolation_kit.stage import ModelCall, Stage
 from isolation_kit.target import Agent, Turn, Via, target
 
@@ -291,3 +291,13 @@ def test_a_child_number_is_taken_modulo_those_declared(child: int, judge: Judge)
     """Any drawn number names a child."""
     scenario: Scenario = full_case(turns=(TurnPlan(0, "hi", (Delegate(child, at("task.input")),)),))
     assert judge("controls", tiny(), scenario).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("kind", Breaking, ids=str)
+def test_a_turn_that_the_schedule_broke_owes_nothing_but_its_retry(kind: Breaking, judge: Judge) -> None:
+    """A stored case with a cancelled turn passes; what its retry loses is a loss."""
+    cut = two_users().scheduled(Schedule(Order.ROUND_ROBIN, (Break(kind, 1, 2),)))
+    assert judge("controls", tiny(), cut).verdict is Verdict.PASS
+    deaf = judge("controls", tiny(result=lambda answer, work: {"answer": ""}), cut)
+    lost = {finding.turn for finding in deaf.findings}
+    assert lost == ({0, 1} if kind is Breaking.RETRY else {0})
