@@ -56,9 +56,9 @@ Run = Callable[..., ItemOutcome]
 def test_items_are_the_sweep_then_the_families() -> None:
     """Per target in order of the configuration, numbered through."""
     named = items(["one", "two"], FAMILIES)
-    assert [item.order for item in named] == list(range(8))
+    assert [item.order for item in named] == list(range(12))
     assert [item.name for item in named[:2]] == ["sweep[one]", f"{FAMILIES[0]}[one]"]
-    assert {item.family for item in named[4:]} == {SWEEP, *FAMILIES}
+    assert {item.family for item in named[6:]} == {SWEEP, *FAMILIES}
 
 
 @pytest.mark.parametrize("cases", [1, 49, 50, 51, 101])

@@ -27,15 +27,15 @@ from isolation_kit.trace import Channel
 
 ATTACKS = load_attacks()
 CLASSES = load_fingerprint_classes()
-FAMILIES = ("boundary-overflow", "cross-user", "noise-injection")
+FAMILIES = ("boundary-overflow", "cross-user", "noise-injection", "state-residue", "turn-drift")
 each_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
 each_class = pytest.mark.parametrize("entry", CLASSES, ids=lambda entry: entry.id)
 
 
 def test_each_family_ships_attacks() -> None:
-    """All three families are there, 24 attacks or more in all, each id once."""
+    """All five families are there, 38 attacks or more in all, each id once."""
     assert {attack.family for attack in ATTACKS} == set(FAMILIES)
-    assert len(ATTACKS) >= 24
+    assert len(ATTACKS) >= 38
     assert len({attack.id for attack in ATTACKS}) == len(ATTACKS)
     assert list(ATTACKS) == sorted(ATTACKS, key=lambda attack: (attack.family, attack.id))
 

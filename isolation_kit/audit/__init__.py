@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from isolation_kit.audit.campaign import Campaign
-from isolation_kit.audit.plan import BLOCK, FAMILIES, Plan, blocks, items
+from isolation_kit.audit.plan import BLOCK, DEFAULT_FAMILIES, FAMILIES, Plan, blocks, items
 
-__all__ = ["BLOCK", "FAMILIES", "Campaign", "Plan", "blocks", "items"]
+__all__ = ["BLOCK", "DEFAULT_FAMILIES", "FAMILIES", "Campaign", "Plan", "blocks", "items"]

@@ -13,9 +13,14 @@ from isolation_kit.oracles import Oracle, all_oracles
 from isolation_kit.outcome import Item
 from isolation_kit.policy import Policy
 
-__all__ = ["BLOCK", "FAMILIES", "Plan", "blocks", "items"]
+__all__ = ["BLOCK", "DEFAULT_FAMILIES", "FAMILIES", "Plan", "blocks", "items"]
 
 FAMILIES: tuple[str, ...] = tuple(GENERATORS)
+DEFAULT_FAMILIES = (
+    "noise-injection",
+    "cross-user",
+    "boundary-overflow",
+)  # what article 000 section 4.7 tests
 BLOCK = 50
 
 
@@ -37,7 +42,7 @@ class Plan:
 
     seed: int = 7
     cases: int = 1000
-    families: tuple[str, ...] = FAMILIES
+    families: tuple[str, ...] = DEFAULT_FAMILIES
     profile: str = "quick"
     policy: Policy = field(default_factory=Policy)
     attacks: tuple[Attack, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isolation_kit.audit import BLOCK, FAMILIES, Plan, blocks, items
+from isolation_kit.audit import BLOCK, DEFAULT_FAMILIES, FAMILIES, Plan, blocks, items
 from isolation_kit.config import Config, close_to, load, resolve
 from isolation_kit.content import Attack, FingerprintClass, load_attacks, load_fingerprint_classes
 from isolation_kit.errors import ConfigError, UsageError
@@ -128,7 +128,7 @@ def _families(config: Config) -> tuple[str, ...]:
                 f"{close_to(name, FAMILIES)}; allowed: {', '.join(FAMILIES)}; example: families = "
                 f'["{FAMILIES[0]}"]. Correct the file.'
             )
-    return config.run.families or FAMILIES
+    return config.run.families or DEFAULT_FAMILIES
 
 
 def _check_children(config: Config, declarations: Mapping[str, Declaration]) -> None:

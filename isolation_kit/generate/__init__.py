@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from isolation_kit.generate import boundary_overflow, cross_user, noise_injection
+from isolation_kit.generate import (
+    boundary_overflow,
+    cross_user,
+    noise_injection,
+    state_residue,
+    turn_drift,
+)
 from isolation_kit.generate.family import Family
 from isolation_kit.generate.sweep import SWEEP, sweep
 
 __all__ = ["FAMILIES", "SWEEP", "Family", "sweep"]
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (noise_injection.FAMILY, cross_user.FAMILY, boundary_overflow.FAMILY)
+    family.name: family
+    for family in (
+        noise_injection.FAMILY,
+        cross_user.FAMILY,
+        boundary_overflow.FAMILY,
+        state_residue.FAMILY,
+        turn_drift.FAMILY,
+    )
 }

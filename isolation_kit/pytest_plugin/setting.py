@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolation_kit.audit import FAMILIES
+from isolation_kit.audit import DEFAULT_FAMILIES
 from isolation_kit.config import Config, load
 from isolation_kit.content import load_attacks, load_fingerprint_classes
 from isolation_kit.errors import UsageError
@@ -39,7 +39,7 @@ def project_for(config: Config, declaration: Declaration) -> Project:
         config=config,
         options=Options(),
         declarations={declaration.name: declaration},
-        families=FAMILIES,
+        families=DEFAULT_FAMILIES,
         attacks=load_attacks(config.content.attacks),
         classes=load_fingerprint_classes(config.content.fingerprints),
         items=(),

@@ -125,7 +125,7 @@ def some_draws(name: str) -> Iterator[Any]:
         match name:
             case "noise-injection":
                 yield number, number, number, *turn * 3
-            case "cross-user":
+            case "cross-user" | "state-residue" | "turn-drift":
                 yield number, number, 0, *turn * 2
             case "boundary-overflow":
                 yield number, number, number % 16, number, number, *turn * 2
@@ -197,6 +197,27 @@ def test_structures_of_cross_user_attacks_are_kept() -> None:
             assert tuple(turn.session for turn in scenario.turns) == attack.structure.sessions
         if attack.structure.about:
             assert tuple(turn.subject for turn in scenario.turns) == attack.structure.about
+
+
+def test_a_follow_up_after_an_edit_carries_the_new_value() -> None:
+    """The old value is in no later task, and the edit is never left out."""
+    family = FAMILIES["turn-drift"]
+    mine = attacks_of(family)
+    number = next(i for i, attack in enumerate(mine) if attack.id == "edited-earlier-step")
+    for name, declaration in TARGETS.items():
+        for keep in range(64):
+            scenario = family.build(mine, declaration, (number, 0, keep, *[0] * 6))
+            *_, edit, last = (places_in(turn.delegations[0].task)[-1] for turn in scenario.turns)
+            assert (edit, edit.turn) == (last, len(scenario.turns) - 2), (name, keep)
+
+
+def test_a_turn_can_hand_over_two_tasks() -> None:
+    """Two children of one turn, each with places of its own; at a parent of rules each task is a text."""
+    family = FAMILIES["state-residue"]
+    drawn = (0, 0, 2, *[0] * 6)
+    for name, wanted in (("task", 2), ("rules", 1)):
+        last = family.build(attacks_of(family), TARGETS[name], drawn).turns[-1]
+        assert len(last.delegations) == wanted
 
 
 SIZES = {"limit-1": -1, "limit": 0, "limit+1": 1}
