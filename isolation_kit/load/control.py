@@ -41,6 +41,7 @@ class Control:
     pollution: Pollution = field(init=False)
     listener: Listener | None = None
     troubles: list[str] = field(default_factory=list)
+    _cpu: float = 0.0
     _by_second: dict[int, int] = field(default_factory=dict)
     _stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -62,6 +63,7 @@ class Control:
         recording = self.settings.recording
         token = token_of(recording) if recording is not None else ""
         self.run.begin()
+        self._cpu = time.process_time()
         if token and self.settings.check:
             self.listener = Listener(self.settings.url, token, self.run.view)
             threading.Thread(target=self.listener.run, name="isolation-views", daemon=True).start()
@@ -96,6 +98,7 @@ class Control:
             troubles=tuple(troubles),
             notes=tuple(notes),
             seconds=self.run.clock.seconds,
+            cpu_seconds=time.process_time() - self._cpu,
         )
         return self.run.finish(load, recorded=self.listener is not None, command=command)
 

@@ -69,7 +69,7 @@ class Counts:
         taken, self._all = self._all, Counter()
         return Counts(taken)
 
-    def checked(self, family: str, second: int, findings: Iterable[Finding], *, slots: Iterable[str]) -> None:
+    def checked(self, family: str, second: int, findings: Iterable[Finding]) -> None:
         """Count one judged response or view, and what it showed."""
         window = str(second // WINDOW)
         found = tuple(findings)
@@ -77,8 +77,6 @@ class Counts:
         self.add("checked", family, window)
         self.add("at", str(second), "checked")
         self.add("verdict", family, str(worst([Verdict.PASS, *kinds])))
-        for slot in slots:
-            self.add("planted", family, slot)
         for finding in found:
             print_ = finding.fingerprint
             identity = (print_.target, print_.edge, print_.what, print_.channel, print_.direction)

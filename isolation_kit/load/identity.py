@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from isolation_kit.load.scripts import Script
+from isolation_kit.load.scripts import SLOTS, Script
 from isolation_kit.load.tokens import SERIALS, Tokens, names
 from isolation_kit.scenario import Slot
 
@@ -88,7 +88,7 @@ class Identity:
         self._asked = None
 
     def _fresh(self, script: Script) -> LoadTurn:
-        tokens = {slot: self.tokens.token(slot, self.number, self._serial) for slot in script.slots}
+        tokens = {slot: self.tokens.token(slot, self.number, self._serial) for slot in SLOTS}
         return self._turn(script, script.filled(script.text, tokens), (tokens[_TASK],), tokens)
 
     def _turn(

@@ -13,6 +13,7 @@ from isolation_kit.finding import Finding, Fingerprint, Mode, Verdict, worst
 from isolation_kit.fingerprints import Hits, Tally
 from isolation_kit.journal import Entry
 from isolation_kit.load.counts import VIEWS, Counts
+from isolation_kit.load.scripts import SLOTS
 from isolation_kit.outcome import Item, ItemOutcome, Smallest
 from isolation_kit.target import Agent, Declaration, Via
 from isolation_kit.trace import Channel
@@ -35,6 +36,8 @@ class Load:
         missed: views of children that did not arrive.
         troubles: why nothing, or not all, was proved.
         notes: further sentences for the report.
+        seconds: of the wall clock.
+        cpu_seconds: of this process; workers are others.
     """
 
     users: Mapping[int, int] = field(default_factory=dict)
@@ -46,6 +49,7 @@ class Load:
     troubles: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 def item_name(family: str) -> str:
@@ -90,6 +94,7 @@ def _outcome(order: int, family: str, counts: Counts, load: Load, entries: Seque
         error=_error(counts, load) if first else "",
         notes=(*told(counts, load), *load.notes) if first else (),
         cut="" if n else "nothing of it was answered",
+        cpu_seconds=load.cpu_seconds if first else 0.0,
         wall_seconds=load.seconds if first else 0.0,
     )
 
@@ -112,6 +117,7 @@ def _tally(family: str, counts: Counts, load: Load) -> Tally:
     if n:
         tally.executions = n
         tally.able["canary", _STRUCTURAL] = n
+        tally.planted.update(dict.fromkeys(SLOTS, n))
         if family == VIEWS:
             tally.channels.update(
                 {(name, str(Channel.CHILD_REQUEST)): seen for (name,), seen in counts.keys("agent")}
@@ -122,9 +128,6 @@ def _tally(family: str, counts: Counts, load: Load) -> Tally:
         if name == family:
             tally.verdicts[verdict] += count
             tally.oracles["canary", verdict] += count
-    for (name, slot), count in counts.keys("planted"):
-        if family in (name, VIEWS):  # what a child saw belongs to the same turns
-            tally.planted[slot] += count
     _add_hits(tally, family, counts)
     _add_troubles(tally, load)
     tally.task_responses = sum(load.responses.values())
@@ -248,6 +251,8 @@ def series(counts: Counts, load: Load) -> str:
             "by_users": by_users(counts, load),
             "failures": {key[0]: count for key, count in counts.keys("failed")},
             "latency_ms": dict(load.latency),
+            "seconds": round(load.seconds, 3),
+            "cpu_seconds": round(load.cpu_seconds, 3),
             "verdict": str(_verdict(counts, load)),
             "counters": {
                 name: counts.get(name) for name in ("sent", "abandoned", "decoded", "slow", "reconnected")

@@ -120,7 +120,7 @@ class Run:
         seen = self.checker.response(turn, data, complete=complete and not unread)
         if not complete and not seen.findings:
             return Verdict.PASS  # a failure that shows nothing is counted as a failure, not as judged
-        self._record(turn.script.family, turn.script, seen, turn.script.slots)
+        self._record(turn.script.family, turn.script, seen)
         kinds = {finding.kind for finding in seen.findings if finding.counts}
         return min(kinds, key=tuple(Verdict).index, default=Verdict.PASS)
 
@@ -131,9 +131,9 @@ class Run:
         )
         if self.tokens.user(str(view["user"])) >= 0:
             self.counts.add("agent", str(view["agent"]))
-            self._record(VIEWS, _UNKNOWN, seen, ())
+            self._record(VIEWS, _UNKNOWN, seen)
 
-    def _record(self, family: str, script: Script, seen: Seen, slots: Sequence[str]) -> None:
+    def _record(self, family: str, script: Script, seen: Seen) -> None:
         if seen.decoded:
             self.counts.add("decoded")
         if seen.unread:
@@ -141,7 +141,7 @@ class Run:
         second = self._now()
         if seen.findings:
             self._write(family, second, script, seen.findings)
-        self.counts.checked(family, second, seen.findings, slots=slots)
+        self.counts.checked(family, second, seen.findings)
 
     def _write(self, family: str, second: int, script: Script, findings: tuple[Finding, ...]) -> None:
         if self._journal is None:
@@ -189,7 +189,7 @@ class Run:
             classes=load_fingerprint_classes(self.config.content.fingerprints),
             declarations={declaration.name: declaration},
             baseline=None if gate.baseline is None else Baseline.load(gate.baseline),
-            timing=Timing(self.clock.started, self.clock.seconds),
+            timing=Timing(self.clock.started, self.clock.seconds, load_.cpu_seconds),
             refused_share=gate.refused_share,
         )
         for outcome in found:
@@ -214,7 +214,7 @@ def _on_disk(entries: Sequence[Entry]) -> Counts:
     counts = Counts()
     for entry in entries:
         family = entry.item.partition("[")[0].removeprefix("load-")
-        counts.checked(family, entry.block, entry.findings, slots=())
+        counts.checked(family, entry.block, entry.findings)
     return counts
 
 

@@ -12,13 +12,14 @@ from isolation_kit.content import TOKEN, Attack
 from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Answer, Delegate, Place, Scenario, Slot, TurnPlan, UseTool, fill
 
-__all__ = ["FAMILIES", "Script", "scripts_of"]
+__all__ = ["FAMILIES", "SLOTS", "Script", "scripts_of"]
 
 FAMILIES = ("cross-user", "noise-injection", "boundary-overflow")
 WINDOW = 4000  # characters of a task at which the reference runtime cuts
 _PEOPLE = ("张伟", "李娜", "Ann Lee", "王芳")
 _SAYS, _TASK = str(Slot.USER_CURRENT), str(Slot.TASK_INPUT)
 _ANSWER, _NOISE = str(Slot.CHILD_ANSWER), str(Slot.CHILD_TOOL_NOISE)
+SLOTS = (_SAYS, _TASK, _ANSWER, _NOISE)  # each turn plants all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,6 @@ class Script:
         text: what the user says; the task stands between 〔 and 〕.
         reply: the raw reply of the child's tool.
         again: a follow-up that names no reference, for parents that keep steps; "" without one.
-        slots: the slots that it plants.
         subject: the person whom the turn is about.
     """
 
@@ -40,7 +40,6 @@ class Script:
     task: str
     subject: str
     again: str = ""
-    slots: tuple[str, ...] = (_SAYS, _TASK, _ANSWER, _NOISE)
 
     def filled(self, text: str, tokens: Mapping[str, str]) -> str:
         """`text` with the tokens of one turn, by slot."""

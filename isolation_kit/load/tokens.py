@@ -21,6 +21,7 @@ CASE = "load"
 WORKERS = 32
 LOCAL = 1 << 10  # users at once of one worker
 SERIALS = 256 * 127  # turns of one user, after which its tokens begin anew
+_REMEMBERED = 1 << 16  # tokens
 _LETTERS = frozenset(ALPHABET.encode())
 
 
@@ -45,6 +46,7 @@ class Tokens:
         self.prefix = self._mint.prefix.encode()
         self.run = blake2b(b"run %d" % seed, digest_size=2).hexdigest()
         self.recent: deque[str] = deque(maxlen=2048)  # what a sampled look into encodings looks for
+        self._made: dict[bytes, Owner] = {}  # by this process, of late: a matter of speed alone
 
     def __repr__(self) -> str:
         return "Tokens(masked)"
@@ -53,6 +55,9 @@ class Tokens:
         """The token of a user's turn in a slot."""
         text = self._mint.mint(CASE, _place(slot, user, serial)).token
         self.recent.append(text)
+        if len(self._made) >= _REMEMBERED:
+            self._made.clear()
+        self._made[text.encode()] = Owner(slot, user, serial % SERIALS)
         return text
 
     def owner(self, token: str) -> Owner | None:
@@ -68,7 +73,9 @@ class Tokens:
         at = data.find(prefix)
         while at >= 0:
             raw = data[at : at + TOKEN_LENGTH]
-            owner = self.owner(raw.decode()) if _LETTERS.issuperset(raw) else None
+            owner = self._made.get(raw)
+            if owner is None and _LETTERS.issuperset(raw):
+                owner = self.owner(raw.decode())
             if owner is not None:
                 yield owner
             at = data.find(prefix, at + (TOKEN_LENGTH if owner is not None else 1))

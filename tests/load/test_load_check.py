@@ -10,7 +10,7 @@ from isolation_kit.content import load_attacks
 from isolation_kit.finding import Direction, Finding, Verdict
 from isolation_kit.load.check import SAMPLE, Checker
 from isolation_kit.load.identity import Identities, Identity, LoadTurn
-from isolation_kit.load.scripts import scripts_of
+from isolation_kit.load.scripts import SLOTS, scripts_of
 from isolation_kit.load.tokens import Tokens
 from isolation_kit.policy import Allow, Policy
 
@@ -135,7 +135,7 @@ def test_policy_marks_and_never_removes() -> None:
 def test_every_script_plants_and_shows_no_token(target: str) -> None:
     """All attacks speak for both targets; the stored case holds placeholders only."""
     for script in scripts_of(load_attacks(), target=target):
-        tokens = dict.fromkeys(script.slots, "t0ken")
+        tokens = dict.fromkeys(SLOTS, "t0ken")
         assert script.filled(script.text, tokens).count("〔") == 1
         assert "t0ken" in script.filled(script.reply, tokens)
         assert "t0ken" not in script.scenario(7).to_json()

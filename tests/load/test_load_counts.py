@@ -34,7 +34,7 @@ def test_workers_add_up(events: list[tuple[int, str, int, tuple[Finding, ...]]])
     sent = []
     for worker, family, second, findings in events:
         for counts in (whole, workers[worker]):
-            counts.checked(family, second, findings, slots=("task.input",))
+            counts.checked(family, second, findings)
         sent.append(workers[worker].take().to_json())
     total = reduce(Counts.merge, map(Counts.from_json, reversed(sent)), Counts())
     assert total.to_json() == whole.to_json()
@@ -47,7 +47,7 @@ def test_counters_become_items_with_blocks_and_hits() -> None:
     counts = Counts()
     for second in range(1000, 1020):
         found = (LEAK,) if second < 1005 else ()
-        counts.checked("cross-user", second, found, slots=("task.input",))
+        counts.checked("cross-user", second, found)
         counts.add("sent")
     load = Load(users=dict.fromkeys(range(20), 4), seconds=20)
     (item,) = outcomes(counts.since(1000), load, ("cross-user",), (), False)

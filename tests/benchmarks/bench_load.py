@@ -1,0 +1,233 @@
+"""The service under load: throughput beside an empty endpoint, the price of judging, each twin, shards.
+
+    PYTHONPATH=. python tests/benchmarks/bench_load.py [--seconds 30] [--only throughput,twins,...]
+
+Service and load run in processes of their own, on one machine, in a closed loop without waits. Figures of
+one run stand beside each other; a busy machine lowers both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from isolation_kit.load.tokens import Tokens
+from isolation_kit.runtime.sharding import SHARDS, parent_of, shard_of
+from isolation_kit.service.twins import TWINS
+
+HERE = Path(__file__).parent
+KIT = (sys.executable, "-m", "isolation_kit.cli")
+EMPTY = """
+import socket, sys
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+async def turn(request):
+    await request.body()
+    return JSONResponse({"answer": "done"})
+async def health(request):
+    return JSONResponse({"target": "task"})
+app = Starlette(routes=[Route("/v1/sessions/{s}/turns", turn, methods=["POST"]), Route("/health", health)])
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=2048)
+uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False)).run([listener])
+"""
+PLAIN = """
+from isolation_kit.load import ServiceUser
+class PlainUser(ServiceUser):
+    echoes = False
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+
+
+@contextmanager
+def serving(folder: Path, *command: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A server; stopped by its id."""
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(command, cwd=folder, env=environment(), stdout=quiet, stderr=quiet)
+    try:
+        for _ in range(200):
+            try:
+                urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield server
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@contextmanager
+def service(folder: Path, *options: str, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    port = port or free_port()
+    with serving(folder, *KIT, "serve", "--port", str(port), *options, port=port) as server:
+        yield f"http://127.0.0.1:{port}", server
+
+
+def load(folder: Path, url: str, users: int, seconds: float, *options: str) -> dict[str, Any]:
+    """One load run: what load.json says, and `code`."""
+    words = (*KIT, "load", "--host", url, "--users", str(users), *options)
+    timed = () if "--ramp" in options else ("--time", f"{seconds:g}s")
+    done = subprocess.run(
+        (*words, *timed),
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+    )
+    told = json.loads((folder / ".isolation" / "load.json").read_text("utf-8"))
+    smallest = [
+        line for line in done.stdout.splitlines() if "number of users" in line or "no leak at" in line
+    ]
+    return {**told, "code": done.returncode, "smallest": smallest[-1] if smallest else ""}
+
+
+def row(*cells: object) -> None:
+    print("  ".join(f"{cell!s:>11}" if n else f"{cell!s:<34}" for n, cell in enumerate(cells)), flush=True)
+
+
+def figures(name: str, told: dict[str, Any], spent: float) -> float:
+    """One line of the throughput table; CPU milliseconds of a request, at the load and at the server."""
+    times, counted = told["latency_ms"], told["counters"]
+    cpu = [f"{1000 * seconds / max(counted['sent'], 1):.2f}" for seconds in (told["cpu_seconds"], spent)]
+    found = [counted[key] for key in ("leaks", "losses", "failed")]
+    row(name, *(f"{times.get(key, 0):.0f}" for key in ("rate", "p50", "p95", "p99")), *cpu, *found)
+    return float(times["rate"])
+
+
+def cpu_of(pid: int) -> float:
+    """CPU seconds of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def throughput(folder: Path, seconds: float) -> None:
+    """100 and 500 users: an empty endpoint, the clean service unjudged, judged, and judged with views."""
+    (folder / "empty.py").write_text(EMPTY, "utf-8")
+    (folder / "plain.py").write_text(PLAIN, "utf-8")
+    row("", "", "", "", "", "CPU ms a", "request", "", "", "")
+    row("", "requests/s", "p50 ms", "p95 ms", "p99 ms", "load", "server", "leaks", "losses", "failed")
+    for users in (100, 500):
+        port = free_port()
+        with serving(folder, sys.executable, "empty.py", str(port), port=port) as server:
+            began = cpu_of(server.pid)
+            empty = load(folder, f"http://127.0.0.1:{port}", users, seconds, "-f", "plain.py", "--no-check")
+            base = figures(f"empty endpoint, {users} users", empty, cpu_of(server.pid) - began)
+        rate = {}
+        for name, extra, options in (
+            ("unjudged", (), ("--no-check",)),
+            ("judged", (), ()),
+            ("judged with views", ("--record", "token"), ("--recording", "token")),
+        ):
+            with service(folder, *extra) as (url, server):
+                began = cpu_of(server.pid)
+                told = load(folder, url, users, seconds, *options)
+                rate[name] = figures(f"clean, {users} users, {name}", told, cpu_of(server.pid) - began)
+        row(f"  judged / unjudged, {users} users", f"{rate['judged'] / rate['unjudged']:.2f}")
+        row(f"  judged / empty, {users} users", f"{rate['judged'] / base:.2f}")
+    row("articles, 100 users", "", "", "840", "", "", "", "0.02-0.05 %")
+    row("articles, 500 users", "", "", "1250")
+
+
+def twins(folder: Path, seconds: float) -> None:
+    """Each twin at 100 users, and the smallest number of users that shows it."""
+    row("twin", "race", "checked", "leaks", "losses", "exit code")
+    for twin in TWINS:
+        with service(folder, "--twin", twin.name, "--record", "token") as (url, _):
+            told = load(folder, url, 100, seconds, "--recording", "token")
+        counted = told["counters"]
+        row(twin.name, twin.race, counted["checked"], counted["leaks"], counted["losses"], told["code"])
+        with service(folder, "--twin", twin.name, "--record", "token") as (url, _):
+            step = str(max(2, seconds / 10))
+            ramp = load(folder, url, 100, 0, "--ramp", "--step-seconds", step, "--recording", "token")
+        print(f"    {ramp['smallest']}")
+
+
+def shards(folder: Path, seconds: float) -> None:
+    """A million users: how even the shards are, and whom the death of one parent touches."""
+    tokens, most = Tokens(7), 1_000_000
+    found = Counter(shard_of(tokens.name(user)) for user in range(most))
+    expected = most / SHARDS
+    chi = sum((found[shard] - expected) ** 2 / expected for shard in range(SHARDS))
+    row("users", "shards", "fewest", "most", "chi-square", "(63 df, 95 %: 82.5)")
+    row(f"{most:,}", len(found), min(found.values()), max(found.values()), f"{chi:.1f}")
+    parents = tuple(f"parent-{number}" for number in range(SHARDS))
+    names = [tokens.name(user) for user in range(20_000)]
+    moved = sum(parent_of(name, parents) != parent_of(name, parents, ("parent-3",)) for name in names)
+    row("a parent's death moves", f"{moved / len(names):.4f}", f"1/64: {1 / SHARDS:.4f}")
+
+
+def memory(folder: Path, seconds: float) -> None:
+    """50 users: resident memory and descriptors of the service, before and after."""
+    with service(folder, "--sessions", "500") as (url, server):
+        load(folder, url, 50, min(10, seconds))
+        row("memory", "MB", "descriptors")
+        row("after the warm-up", *_held(server.pid))
+        load(folder, url, 50, seconds)
+        row(f"after {seconds:g} seconds at 50 users", *_held(server.pid))
+
+
+def _held(pid: int) -> tuple[str, int]:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return f"{pages * os.sysconf('SC_PAGE_SIZE') / 1e6:.1f}", len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def chaos(folder: Path, seconds: float) -> None:
+    """The service is killed in the middle and started again on the same store: failures, and nothing else."""
+    port = free_port()
+    options = ("--target", "rules", "--store", "steps.db")
+    words = (*KIT, "load", "--host", f"http://127.0.0.1:{port}", "--users", "20", "--tolerance", "1")
+    with service(folder, *options, port=port) as (_, first):
+        running = subprocess.Popen(
+            (*words, "--time", f"{seconds:g}s"), cwd=folder, env=environment(), stdout=-3
+        )
+        time.sleep(seconds / 2 + 4)
+        first.kill()
+        first.wait()
+        with service(folder, *options, port=port):
+            code = running.wait()
+    told = json.loads((folder / ".isolation" / "load.json").read_text("utf-8"))
+    row("killed in the middle", "checked", "leaks", "losses", "failed", "exit code")
+    counted = told["counters"]
+    row(str(told["failures"])[:60], *(counted[n] for n in ("checked", "leaks", "losses", "failed")), code)
+
+
+PARTS = {"throughput": throughput, "twins": twins, "shards": shards, "memory": memory, "chaos": chaos}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--only", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
+    chosen = parser.parse_args()
+    for name in chosen.only.split(","):
+        with tempfile.TemporaryDirectory(prefix="isolation-kit-load-") as folder:
+            print(f"\n== {name}")
+            PARTS[name](Path(folder), chosen.seconds)
+
+
+if __name__ == "__main__":
+    main()
