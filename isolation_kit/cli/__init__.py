@@ -1,4 +1,4 @@
-"""The command line: `isolation-kit init | demo | run | report | compare | merge | replay | matrix ...`.
+"""The command line: `isolation-kit init | demo | run | serve | load | report | compare | merge | matrix ...`.
 
 Exit codes: 0 pass, 1 leak or loss, 2 usage or configuration, 3 error of kit or target, 4 inconclusive.
 """

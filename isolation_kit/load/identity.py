@@ -72,8 +72,12 @@ class Identity:
             turn = self._turn(asked.script, asked.script.again, asked.required)
         else:
             self._place += 1
-            turn = self._asked = self._fresh(self.scripts[self._place % len(self.scripts)])
+            turn = self._fresh(self.scripts[self._place % len(self.scripts)])
         return turn
+
+    def answered(self, turn: LoadTurn) -> None:
+        """`turn` was acknowledged: what it was about can be asked for again, whatever happens meanwhile."""
+        self._asked = turn
 
     def restart(self) -> None:
         """Begin a new session: whatever the old one said must not be seen again."""
@@ -83,9 +87,10 @@ class Identity:
         self._since = self._serial
         self._asked = None
 
-    def unsure(self) -> None:
-        """The last turn may not have been carried out: nothing may be built on it."""
-        self._asked = None
+    def unsure(self, turn: LoadTurn) -> None:
+        """`turn` may have been carried out or not: a follow-up about its person could mean either."""
+        if self._asked is not None and self._asked.script.subject == turn.script.subject:
+            self._asked = None
 
     def _fresh(self, script: Script) -> LoadTurn:
         tokens = {slot: self.tokens.token(slot, self.number, self._serial) for slot in SLOTS}

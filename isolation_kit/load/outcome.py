@@ -251,7 +251,7 @@ def series(counts: Counts, load: Load) -> str:
             "by_users": by_users(counts, load),
             "failures": {key[0]: count for key, count in counts.keys("failed")},
             "latency_ms": dict(load.latency),
-            "seconds": round(load.seconds, 3),
+            "wall_seconds": round(load.seconds, 3),
             "cpu_seconds": round(load.cpu_seconds, 3),
             "verdict": str(_verdict(counts, load)),
             "counters": {

@@ -41,6 +41,7 @@ _KEY, _FAILED, _WORDS = "isolation", "isolation_failed", "isolation_words"  # on
 _END, _LAST = "isolation_end", "isolation_last"  # messages to and from workers
 _PATIENCE = 20.0  # seconds for all workers to end
 _USAGE = 2
+_FULL = 409  # a session that takes no further turn
 
 log = logging.getLogger(__name__)
 
@@ -143,12 +144,15 @@ class IsolationUser(FastHttpUser):
         if not complete:
             kind = _kind(status, whole, unread)
             run.failed(kind)
-            self.identity.restart()
             response.failure(kind)
+            self.identity.unsure(turn)
+            if status == _FULL:
+                self.identity.restart()
             if not status:
                 gevent.sleep(0.05)  # a service that is down is not asked a thousand times a second
         elif verdict is Verdict.PASS:
             response.success()
+            self.identity.answered(turn)
         if verdict in (Verdict.LEAK, Verdict.LOSS):
             response.failure(f"isolation: {verdict}")
 
@@ -162,7 +166,7 @@ class IsolationUser(FastHttpUser):
         finally:
             self.client.client.close()
             self.client = kept
-        self.identity.unsure()
+        self.identity.unsure(turn)
 
     def _renew(self) -> None:
         self.client.client.close()

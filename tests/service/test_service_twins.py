@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from isolation_kit.errors import UsageError
+from isolation_kit.service.desk import BusyError, Sessions
 from isolation_kit.service.recording import Recording
 from isolation_kit.service.script import Asked
 from isolation_kit.service.settings import ServiceSettings
@@ -124,15 +125,18 @@ def test_the_death_of_a_parent_touches_its_own_users_only() -> None:
 
 
 def test_sessions_are_bounded() -> None:
-    """Beyond the bound the longest idle one is closed; a full session takes no more."""
-
-    async def run() -> None:
-        async with opened(ServiceSettings(latency=0, sessions=10, turns=2)) as service:
-            for number in range(50):
-                await service.turn(Asked(f"u_{number}", "s", "one"))
-            assert (len(service.sessions), service.sessions.closed) == (10, 40)
-
-    asyncio.run(run())
+    """Of 10,000 open sessions the longest idle one is closed for the next; busy ones never are."""
+    sessions = Sessions(10_000)
+    first = sessions.of(Asked("u_0", "s", "one"))
+    first.waiting = 1
+    for number in range(1, 25_000):
+        sessions.of(Asked(f"u_{number}", "s", "one"))
+    assert (len(sessions), sessions.closed) == (10_000, 15_000)
+    assert sessions.of(Asked("u_0", "s", "two")) is first
+    for session in sessions._open.values():
+        session.waiting = 1
+    with pytest.raises(BusyError):
+        sessions.of(Asked("u_x", "s", "one"))
 
 
 def test_a_slow_listener_loses_the_oldest_views_and_knows_it() -> None:

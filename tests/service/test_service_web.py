@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -105,6 +106,36 @@ def test_the_side_channel_is_off_by_default_and_stays_on_the_loopback() -> None:
     app = application(ServiceSettings(parents=1), Recording(TOKEN))
     with TestClient(app, client=("192.0.2.7", 5000)) as far:
         assert far.get("/v1/recording", headers=header).status_code == 403
+
+
+def test_a_client_that_goes_away_cancels_its_turn() -> None:
+    """Nothing is sent, the child is cancelled, and the next turn of the session is answered."""
+    body: Any = {"type": "http.request", "body": b'{"text": "one"}', "more_body": False}
+
+    async def run() -> tuple[list[Any], int]:
+        recording, sent = Recording(TOKEN), []
+        settings = ServiceSettings(parents=1, latency=0.02)
+        app = application(settings, recording)
+        async with app.router.lifespan_context(app):
+            scope = {"type": "http", "method": "POST", "path": PATH, "headers": [(b"x-user", b"u_1")]}
+            for delay in (0.03, 60.0):
+                messages = [body, {"type": "http.disconnect"}]
+
+                async def receive(messages: list[Any] = messages, delay: float = delay) -> Any:
+                    if len(messages) == 1:
+                        await asyncio.sleep(delay)
+                    return messages.pop(0)
+
+                async def send(message: Any) -> None:
+                    sent.append(message)
+
+                await app({**scope, "app": app, "query_string": b"", "root_path": ""}, receive, send)
+        endings = [view["ending"] for view in json.loads(recording.batch(empty=True))["views"]]
+        assert endings == ["cancelled", "ended"]
+        return sent, len(sent)
+
+    sent, count = asyncio.run(run())
+    assert (count, sent[0]["status"]) == (2, 200)
 
 
 def test_too_many_turns_at_once_are_refused() -> None:
