@@ -131,7 +131,10 @@ class Life(NamedTuple):
 
 
 class Planted(NamedTuple):
-    """A canary that was really handed out, live from `seq` on; `agent`/`instance`: whom it was given to."""
+    """A canary that was really handed out, live from `seq` on; `agent`/`instance`: whom it was given to.
+
+    `worn` is the text that was planted in place of the bare token, else empty.
+    """
 
     seq: int
     place: Place
@@ -139,6 +142,15 @@ class Planted(NamedTuple):
     agent: str = ""
     instance: int = -1
     tool: str = ""
+    worn: str = ""
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """What stands for this canary in a text: the token, and what it wears, also as a JSON string."""
+        if not self.worn or self.token in self.worn:
+            return (self.token,)
+        once = json.dumps(self.worn)[1:-1]
+        return tuple(dict.fromkeys((self.token, self.worn, once, json.dumps(once)[1:-1])))
 
     def __repr__(self) -> str:
         """Without the token."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from isolation_kit.canary.masks import worn_shapes
 from isolation_kit.canary.secrets import check_secret
 from isolation_kit.canary.skins import Skin
 from isolation_kit.canary.token import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH, Canary, Mint, verify_in
@@ -15,4 +16,5 @@ __all__ = [
     "Skin",
     "check_secret",
     "verify_in",
+    "worn_shapes",
 ]

@@ -126,7 +126,7 @@ def _finding(
     tool_args = isinstance(where, Event) and where.channel is Channel.CHILD_TOOL_ARGS
     channel = str(where.channel) if isinstance(where, Event) else str(Channel.CHILD_CONTEXT)
     direction = Direction.ACROSS if tool_args else Direction.DOWN
-    what = f"field.{shown_name(name, tuple(item.token for item in trace.planted))}"
+    what = f"field.{shown_name(name, tuple(text for item in trace.planted for text in item.spellings))}"
     return Finding(
         Fingerprint(declaration.name, declaration.edge(where.agent), what, channel, str(direction)),
         _NAME,

@@ -41,7 +41,7 @@ def _check(
     (trace,) = yield (Variant(scenario),)
     if not any(event.agent != declaration.root for event in trace.events):
         return Judgement.not_applicable(_NAME, "no child was reached")
-    tokens = tuple(item.token for item in trace.planted)
+    tokens = tuple(text for item in trace.planted for text in item.spellings)
     seen: dict[Fingerprint, Finding] = {}
     for event in _last_words(trace.events):
         names: set[str] = set()

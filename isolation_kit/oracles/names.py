@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from hashlib import blake2b
 from urllib.parse import unquote
 
@@ -15,6 +16,12 @@ _PLAIN = re.compile(r"[A-Za-z_\u4e00-\u9fff][A-Za-z0-9_\-\u4e00-\u9fff]{0,39}\Z"
 _DIGITS = re.compile(r"\d{2,}|(?<=_)\d+\Z")
 
 
+@lru_cache(maxsize=4096)
+def _bare(text: str) -> str:
+    """Letters and digits only: a name leaves out what stands between those of a text."""
+    return "".join(char for char in text.lower() if char.isalnum())
+
+
 def shown_name(name: str, tokens: tuple[str, ...]) -> str:
     """`name` in one spelling, numbers as `#`; one that is no plain word, or holds a token, as a digest.
 
@@ -22,6 +29,7 @@ def shown_name(name: str, tokens: tuple[str, ...]) -> str:
     """
     plain = unicodedata.normalize("NFKC", unquote(name))
     folded = normalise_field(plain)
-    if _PLAIN.match(plain) and not any(token in plain.lower() or token in folded for token in tokens):
+    bare = (_bare(plain), _bare(folded))
+    if _PLAIN.match(plain) and not any(_bare(token) in one for token in tokens for one in bare):
         return _DIGITS.sub("#", folded)
     return f"#{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"

@@ -126,7 +126,7 @@ def _moved(turn: int, first_turn: int) -> int:
 def _views(
     steps: Mapping[Key, list[Event]], planted: tuple[Planted, ...], masks: Collection[str], label: Label
 ) -> Views:
-    labels = {item.token.encode(): f"<{label(item.place)}>".encode() for item in planted}
+    labels = {text.encode(): f"<{label(item.place)}>".encode() for item in planted for text in item.spellings}
     tokens = re.compile(b"|".join(map(re.escape, labels))) if labels else None
     out: Views = {}
     for key, events in steps.items():

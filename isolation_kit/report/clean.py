@@ -14,7 +14,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
-from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH, Mint
+from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH, Mint, worn_shapes
 from isolation_kit.finding import Fingerprint
 from isolation_kit.fingerprints import Hits, Key, Tally
 
@@ -26,6 +26,7 @@ LINE_LENGTH = 400
 TEXT_LENGTH = 2000
 
 _MASKED = "‹canary›"
+_SHORTEST = 8  # characters of a text in any skin, or of what the prose of a run begins with
 _TAIL = 10  # an ellipsis, a tilde and eight hex digits
 
 
@@ -52,20 +53,23 @@ def _shown(char: str) -> str:
 
 
 class Scrub:
-    """`clean` that also masks every canary which the run's seed minted, wherever it stands."""
+    """`clean` that also masks every canary which the run's seed minted, in any skin, wherever it stands."""
 
-    __slots__ = ("_mint", "_pattern")
+    __slots__ = ("_mint", "_pattern", "_worn")
 
     def __init__(self, seed: int | None) -> None:
         """Know the canaries of `seed`; None knows none (for documents that were scrubbed before)."""
         self._mint = None if seed is None else Mint(seed)
         body = f"[{ALPHABET}]{{{TOKEN_LENGTH - PREFIX_LENGTH}}}"
         prefix = "" if self._mint is None else self._mint.prefix
+        self._worn = None if self._mint is None else worn_shapes(self._mint.marks)
         # A lookahead, so that a false start does not swallow the token behind it.
         self._pattern = re.compile(f"(?=({prefix}{body}))", re.IGNORECASE | re.ASCII)
 
     def __call__(self, text: str, limit: int = NAME_LENGTH) -> str:
         """`text`, masked and cleaned."""
+        if self._worn is not None and len(text) >= _SHORTEST:
+            text = self._worn.sub(_MASKED, text)
         if self._mint is not None and len(text) >= TOKEN_LENGTH:
             for match in reversed(list(self._pattern.finditer(text))):
                 if self._mint.verify(match[1].lower()):

@@ -36,6 +36,7 @@ class Scenario:
     """One complete case. `users` and `subjects` are names; turns refer to them by index.
 
     `lead` turns at the beginning were put before the case by a paired run; places count from there.
+    `skins` names the shape that a slot's canaries wear, where it is not the bare token.
     """
 
     family: str
@@ -51,6 +52,7 @@ class Scenario:
     variant: tuple[tuple[str, int], ...] = ()
     schedule: Schedule = _FREE
     lead: int = 0
+    skins: tuple[tuple[str, str], ...] = ()
 
     def __hash__(self) -> int:
         """By what tells generated cases apart; hashing every text would cost more than running the case."""
@@ -87,6 +89,18 @@ class Scenario:
     def variant_of(self, slot: str) -> int:
         """The number of the secret that `slot` holds in this variant (0: the base)."""
         return dict(self.variant).get(slot, 0)
+
+    def with_skins(self, skins: Mapping[str, str]) -> Scenario:
+        """The same case with the canaries of these slots in shapes of their own, for example an e-mail's.
+
+        Args:
+            skins: names of `isolation_kit.canary.Skin` by slot.
+        """
+        return replace(self, skins=tuple(sorted((slot, str(skin)) for slot, skin in skins.items())))
+
+    def skin_of(self, slot: str) -> str:
+        """The name of the skin that the canaries of `slot` wear: `opaque` is the bare token."""
+        return dict(self.skins).get(slot, "opaque")
 
     def somebody_else(self, user: int) -> str:
         """The name of another user than the one with this index; one that nobody has, if there is none."""
@@ -152,11 +166,13 @@ def _fields_of(value: Any) -> dict[str, Any]:
     out = {name: getattr(value, name) for name in _FIELDS[kind]}
     if kind in ACT_NAMES:
         out["act"] = ACT_NAMES[kind]
-    if kind is Scenario:  # cases without a schedule or a lead keep the bytes and digests that they always had
+    if kind is Scenario:  # cases without a schedule, a lead or skins keep their old digests
         if value.schedule == _FREE:
             del out["schedule"]
         if not value.lead:
             del out["lead"]
+        if not value.skins:
+            del out["skins"]
     return out
 
 
@@ -208,6 +224,7 @@ def _decode(raw: Mapping[str, Any]) -> Scenario:
                 "limits": _checked(Limits(**raw["limits"])),
                 "variant": tuple((slot, number) for slot, number in raw["variant"]),
                 "schedule": _decode_schedule(raw.get("schedule")),
+                "skins": tuple((str(slot), str(skin)) for slot, skin in raw.get("skins", ())),
             }
         )
     )

@@ -208,7 +208,7 @@ class Aftermath:
             yield Remnant(kind, channel, holder, places=places, turn=turn)
 
     def _plain(self, name: str) -> str:
-        return plain_name(name, self._case.recorder.ledger.mint.prefix)
+        return plain_name(name, self._case.recorder.ledger.pool)
 
 
 def _any(place: Place) -> bool:

@@ -73,8 +73,14 @@ class Case:
     # -- texts and tokens --------------------------------------------------------------------------------
 
     def fill(self, text: str, agent: str = "", instance: int = -1, tool: str = "") -> str:
-        """`text` with its placeholders replaced by live canaries."""
-        return fill(text, lambda place: self.recorder.plant(place, agent, instance, tool))
+        """`text` with its placeholders replaced by live canaries, which stay whole in a text of JSON."""
+        quoted = text.lstrip()[:1] in ("{", "[")
+
+        def planted(place: Place) -> str:
+            given = self.recorder.plant(place, agent, instance, tool)
+            return json.dumps(given, ensure_ascii=False)[1:-1] if quoted and '"' in given else given
+
+        return fill(text, planted)
 
     def static_place(self, slot: str, turn: int) -> Place:
         """A fresh place for `stage.text`: the system's own, or a turn's user's."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
+from isolation_kit.canary import Canary
 from isolation_kit.scenario import Answer, Delegate, Place, Scenario, places_in
 from isolation_kit.stage.puppet import Delegation
 from isolation_kit.stage.recorder import Recorder
@@ -61,8 +63,8 @@ class Delegations:
         still = [item for item in mine if not item.done]
         if len(still) > 1 and body:
             for item in still:
-                tokens = [self._recorder.plant(place, agent, item.instance) for place in item.places]
-                if tokens and all(token in body for token in tokens):
+                given = [self._recorder.hand_out(place, agent, item.instance) for place in item.places]
+                if given and all(_stands_in(body, canary) for canary in given):
                     return item
         return still[0] if still else (mine[-1] if mine else None)
 
@@ -80,6 +82,11 @@ class Delegations:
             )
             for item in self._all
         )
+
+
+def _stands_in(body: str, canary: Canary) -> bool:
+    worn = json.dumps(canary.text)[1:-1]
+    return any(text in body for text in (canary.token, canary.text, worn, json.dumps(worn)[1:-1]))
 
 
 def _answer(delegation: Delegation) -> tuple[Place, ...]:

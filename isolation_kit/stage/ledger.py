@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 
-from isolation_kit.canary import Canary, Mint
+from isolation_kit.canary import Canary, Mint, Skin
+from isolation_kit.canary.skins import holds_token
 from isolation_kit.detect import Pool, ScanResult, scan, scan_all
 from isolation_kit.detect.fragments import body_runs
+from isolation_kit.detect.registry import register
+from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Place, Scenario
 from isolation_kit.stage.views import Scanned, continues
 
@@ -56,9 +59,13 @@ class Ledger:
         canary = issued.get(place)
         if canary is None:
             number = scenario.variant_of(place.slot) if scenario.variant else 0
-            canary = issued[place] = self.mint.mint(case, place, number)
+            skin = _skin(scenario.skin_of(place.slot)) if scenario.skins else Skin.OPAQUE
+            canary = issued[place] = self.mint.mint(case, place, number, skin)
             self.owners[canary.token] = canary
-            self.pool.add(canary.token)
+            if holds_token(skin):
+                self.pool.add(canary.token)
+            else:  # from now on every scan of the run looks for registered texts too, which costs its time
+                register(self.pool, self.mint.marks, canary)
         return canary
 
     def scan(self, data: bytes, earlier: Scanned | None = None) -> Scanned:
@@ -118,6 +125,16 @@ class Ledger:
             for canary in old.values():
                 if canary.token not in self.standing:
                     self.owners.pop(canary.token, None)
+
+
+def _skin(name: str) -> Skin:
+    try:
+        return Skin(name)
+    except ValueError:
+        raise UsageError(
+            f"a case names an unknown skin {name[:40]!r}; allowed: {', '.join(Skin)}, for example "
+            "scenario.with_skins({'user.current': 'email'})"
+        ) from None
 
 
 def _start(data: bytes, earlier: bytes) -> int:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from isolation_kit.canary import Canary
 from isolation_kit.detect import Hit
 from isolation_kit.detect.fragments import Bodies, body_runs, may_hold
 from isolation_kit.scenario import Place, Scenario
@@ -53,22 +54,27 @@ class Recorder:
     responses: int = 0
     refused: str = ""
     _seq: itertools.count[int] = field(default_factory=itertools.count)
-    _given: dict[tuple[Place, str, int], str] = field(default_factory=dict)
+    _given: dict[tuple[Place, str, int], Canary] = field(default_factory=dict)
 
     def plant(self, place: Place, agent: str = "", instance: int = -1, tool: str = "") -> str:
-        """Hand out the canary of `place`: from now on it is live."""
-        key = (place, agent, instance)
-        token = self._given.get(key)
-        if token is None:
-            token = self._given[key] = self.ledger.issue(self.scenario, self.case, place).token
-            self.planted.append(Planted(next(self._seq), place, token, agent, instance, tool))
-        return token
+        """Hand out the canary of `place`, and return its text: from now on it is live."""
+        return self.hand_out(place, agent, instance, tool).text
 
-    def adopt(self, place: Place, token: str) -> None:
+    def hand_out(self, place: Place, agent: str = "", instance: int = -1, tool: str = "") -> Canary:
+        """`plant` for those who need more than the text."""
+        key = (place, agent, instance)
+        canary = self._given.get(key)
+        if canary is None:
+            canary = self._given[key] = self.ledger.issue(self.scenario, self.case, place)
+            token, worn = canary.token, canary.dressed
+            self.planted.append(Planted(next(self._seq), place, token, agent, instance, tool, worn))
+        return canary
+
+    def adopt(self, place: Place, canary: Canary) -> None:
         """Take over a canary that was handed out when a kept target was built: it is live here too."""
-        self.ledger.standing.add(token)
-        self._given[place, "", -1] = token
-        self.planted.append(Planted(next(self._seq), place, token))
+        self.ledger.standing.add(canary.token)
+        self._given[place, "", -1] = canary
+        self.planted.append(Planted(next(self._seq), place, canary.token, worn=canary.dressed))
 
     def record(
         self,

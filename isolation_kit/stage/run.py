@@ -143,7 +143,7 @@ class Runner:
                 return (), ""
             if isinstance(error, IsolationKitError) and from_kit(error):
                 return (), str(error)
-            return (), f"the target raised {describe(error, self.ledger.mint.prefix)}"
+            return (), f"the target raised {describe(error, self.ledger.pool)}"
         finally:
             self._tap.case = None
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from isolation_kit.canary import Canary
 from isolation_kit.errors import TargetRefused, UsageError
 from isolation_kit.scenario import Limits, Place, Slot, check_slot
 from isolation_kit.stage.case import CURRENT_TURN, Case
@@ -46,7 +47,7 @@ class Stage:
         self._workdir: tempfile.TemporaryDirectory[str] | None = None
         self._ids: dict[tuple[int, str], int] = {}
         self._ticks: dict[int, int] = {}
-        self._standing: dict[Place, str] = {}
+        self._standing: dict[Place, Canary] = {}
 
     # -- the running case --------------------------------------------------------------------------------
 
@@ -67,8 +68,8 @@ class Stage:
     def enter(self, case: Case) -> None:
         """Make `case` the running one; what a kept target planted when it was built stays live."""
         self._case = case
-        for place, token in self._standing.items():
-            case.recorder.adopt(place, token)
+        for place, canary in self._standing.items():
+            case.recorder.adopt(place, canary)
         case.keep_places(self._standing)
         self._ids.clear()
         self._ticks.clear()
@@ -134,10 +135,10 @@ class Stage:
                 "'x.session_cache'"
             ) from None
         place = self.case.static_place(known, turn.index if turn else -1)
-        token = self.case.recorder.plant(place)
+        canary = self.case.recorder.hand_out(place)
         if turn is None and not self.case.begun:
-            self._standing[place] = token
-        return f"{around} [{token}]" if around else token
+            self._standing[place] = canary
+        return f"{around} [{canary.text}]" if around else canary.text
 
     def call_tool(self, name: str, agent: str, query: str) -> str:
         """What `tool` answers, for systems that are not async (their models: `reply`)."""
@@ -177,7 +178,7 @@ class Stage:
 
     def _plain(self, name: str) -> str:
         """A name that the target chose, as it may be stored."""
-        return plain_name(name, self.case.recorder.ledger.mint.prefix)
+        return plain_name(name, self.case.recorder.ledger.pool)
 
     def spawned(self, agent: str) -> None:
         """An instance of `agent` was made."""

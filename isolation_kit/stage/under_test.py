@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from isolation_kit.detect import Pool
 from isolation_kit.errors import TargetError
 from isolation_kit.stage.names import plain_name
 from isolation_kit.stage.stage import Stage
@@ -84,18 +85,18 @@ def _checked(say: Any) -> Say:
     )
 
 
-def describe(error: BaseException, prefix: str = "") -> str:
+def describe(error: BaseException, pool: Pool | None = None) -> str:
     """The type and place of an exception: never its text, which may hold a payload.
 
     The place is the innermost one in the user's own code, where there is one. Names that the target chose are
-    shown if they are plain words (`prefix`: of the run's tokens).
+    shown if they are plain words without a token of `pool`, where one is given.
     """
     places = list(_places(error))
     own = [place for place in places if not _foreign(place.tb_frame.f_code.co_filename)]
     place = (own or places)[-1]
     code = place.tb_frame.f_code
     kind, function, file = (
-        plain_name(name, prefix) for name in (type(error).__name__, code.co_name, Path(code.co_filename).name)
+        plain_name(name, pool) for name in (type(error).__name__, code.co_name, Path(code.co_filename).name)
     )
     return f"{kind} in {function} ({file}, line {place.tb_lineno})"
 
