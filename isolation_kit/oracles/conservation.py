@@ -56,7 +56,10 @@ def _check(
         compared = yield from compare(Pair(scenario, varied, sizes, partial(sizes, lead=varied.lead)))
         masks |= compared.masks
         rest |= {*compared.rest}
-        findings += _findings(scenario, declaration, policy, compared, slot, direction, kind)
+        told = {(item.fingerprint.edge, item.fingerprint.channel) for item in findings}
+        found = _findings(scenario, declaration, policy, compared, slot, direction, kind)
+        # A delegation more makes the history longer too: what that alone explains is not said twice.
+        findings += [item for item in found if (item.fingerprint.edge, item.fingerprint.channel) not in told]
     if not findings and (rest or masks - {*policy.masks}):
         reason = unsteady(frozenset(masks), tuple(sorted(rest)))
         return Judgement(_NAME, Verdict.INCONCLUSIVE, reason=reason, masks=tuple(sorted(masks)))
