@@ -35,7 +35,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """The smallest case of one leak, and how it was reached."""
+    """The smallest case of one leak, and how it was reached.
+
+    `pair` holds the two cases that a comparing oracle told apart: what differs in them makes the difference.
+    """
 
     fingerprint: Fingerprint
     kind: Verdict
@@ -45,6 +48,7 @@ class Smallest:
     reduced: bool
     executions: int
     conversation: tuple[Line, ...] = ()
+    pair: tuple[Scenario, ...] = ()
 
     @property
     def size(self) -> tuple[int, int, int]:

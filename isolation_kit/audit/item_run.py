@@ -20,6 +20,7 @@ from isolation_kit.fingerprints import Key, Tally
 from isolation_kit.generate import FAMILIES as GENERATORS
 from isolation_kit.generate import sweep
 from isolation_kit.oracles import Oracle, all_oracles
+from isolation_kit.oracles.variants import pair
 from isolation_kit.outcome import Item, ItemOutcome, Smallest
 from isolation_kit.reduction import reduce
 from isolation_kit.scenario import Scenario
@@ -45,6 +46,7 @@ class ItemRun:
         self.item = item
         self.tally = Tally()
         self.first: dict[Key, tuple[Scenario, str]] = {}
+        self.variants: dict[Key, str] = {}  # how the newest witness of a finding differs from its base
         self.error = ""
         self.index = 0
         self.enough = False
@@ -162,7 +164,8 @@ class ItemRun:
                 continue
             self.enough = self.plan.until is not None
             key = (finding.fingerprint, finding.kind, finding.mode)
-            self.first.setdefault(key, (scenario, finding.oracle))
+            if key not in self.first:
+                self.first[key], self.variants[key] = (scenario, finding.oracle), finding.variant
         return trace
 
     # -- what it came to ---------------------------------------------------------------------------------
@@ -193,7 +196,11 @@ class ItemRun:
             ):
                 causes.add(cause)
                 left = min(_REDUCTION, _REDUCTION_ITEM - total)
-                scenario, spent = reduce(scenario, self._witness(key, oracle), left, fingerprint.what)
+                before = self.campaign.executions
+                scenario, _ = reduce(
+                    scenario, self._witness(key, oracle, before + left), left, fingerprint.what
+                )
+                spent = self.campaign.executions - before  # a comparing oracle takes several a candidate
                 total += spent
                 reduced = left > spent
             out.append(
@@ -206,6 +213,7 @@ class ItemRun:
                     reduced,
                     spent,
                     conversation(scenario, self.campaign.declaration),
+                    pair(scenario, self.variants[key]) if self.variants[key] else (),
                 )
             )
         return out
@@ -220,13 +228,17 @@ class ItemRun:
             and (self.plan.deadline is None or time.monotonic() < self.plan.deadline)
         )
 
-    def _witness(self, key: Key, name: str) -> Callable[[Scenario], bool]:
+    def _witness(self, key: Key, name: str, most: int) -> Callable[[Scenario], bool]:
+        """Whether a candidate still shows the finding; once the campaign has run so many cases, none does."""
         oracle = next(oracle for oracle in all_oracles() if oracle.name == name)
 
         def still_leaks(candidate: Scenario) -> bool:
-            if self.campaign.abandoned:
+            if self.campaign.abandoned or self.campaign.executions >= most:
                 return False
             outcome, _ = self.campaign.judge(candidate, 0, 0, (oracle,))
-            return any((f.fingerprint, f.kind, f.mode) == key for f in outcome.findings)
+            shown = [f for f in outcome.findings if (f.fingerprint, f.kind, f.mode) == key]
+            if shown:
+                self.variants[key] = shown[0].variant
+            return bool(shown)
 
         return still_leaks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from json import dumps, loads
 from os import O_CREAT, O_TRUNC, O_WRONLY, W_OK, access, fdopen, getpid, replace
 from os import open as open_file
 from os.path import relpath
@@ -14,7 +15,7 @@ from isolation_kit.faces.lock import Lock
 from isolation_kit.faces.parts import dump_outcome, load_outcome
 from isolation_kit.faces.progress import WatchedJournal
 from isolation_kit.journal import Entry, read
-from isolation_kit.outcome import Item, ItemOutcome
+from isolation_kit.outcome import Item, ItemOutcome, Smallest
 from isolation_kit.scenario import Scenario
 
 __all__ = ["Output", "shown", "write_file"]
@@ -167,6 +168,7 @@ class Output:
         """Store an outcome and its smallest cases."""
         for case in outcome.smallest:
             self.store_case(case.scenario)
+            self._store_pair(case)
         path = self.part_of(outcome.item)
         write_file(path, dump_outcome(outcome))
         return path
@@ -178,6 +180,12 @@ class Output:
         if not path.exists():  # named by its content
             write_file(path, scenario.to_json() + "\n")
         return path
+
+    def _store_pair(self, case: Smallest) -> None:
+        """The two cases of a comparison, a key a line: `diff` shows what made the difference."""
+        for name, scenario in zip(("base", "varied"), case.pair, strict=False):
+            text = dumps(loads(scenario.to_json()), indent=1, sort_keys=True, ensure_ascii=False)
+            write_file(self.cases / f"{case.fingerprint.id}-{name}.json", text + "\n")
 
     def load(self, item: Item) -> ItemOutcome | None:
         """The stored outcome of an item, if it came to one."""

@@ -69,6 +69,7 @@ def _dump_smallest(case: Smallest) -> dict[str, Any]:
         "reduced": case.reduced,
         "executions": case.executions,
         "conversation": [[line.who, line.text] for line in case.conversation],
+        "pair": [loads(scenario.to_json()) for scenario in case.pair],
     }
 
 
@@ -82,4 +83,5 @@ def _load_smallest(raw: Mapping[str, Any]) -> Smallest:
         reduced=raw["reduced"],
         executions=raw["executions"],
         conversation=tuple(Line(who, text) for who, text in raw["conversation"]),
+        pair=tuple(Scenario.from_json(dumps(scenario)) for scenario in raw["pair"]),
     )

@@ -121,7 +121,7 @@ class _Case:
             first = next((name for name, other in zip(names, views, strict=True) if other != one), "")
             if first:
                 judgement = yield from self._blamed(group, first)
-                if judgement.verdict is not Verdict.PASS:
+                if judgement.findings or judgement.verdict is not Verdict.PASS:
                     return judgement
         return Judgement(_NAME)
 

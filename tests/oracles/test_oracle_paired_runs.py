@@ -13,6 +13,7 @@ from tiny_target import at, full_case, tiny
 
 from isolation_kit.finding import Judgement, Verdict
 from isolation_kit.oracles import Variant, all_oracles, drive
+from isolation_kit.oracles.variants import pair
 from isolation_kit.policy import Policy
 from isolation_kit.scenario import Answer, Delegate, Temperament, TurnPlan
 from isolation_kit.target import declaration_of
@@ -154,3 +155,65 @@ def test_what_the_matcher_sees_too_is_one_fingerprint(judge: Judge) -> None:
     paired, matched = (judge(name, leaky, scenario).findings for name in ("noninterference", "canary"))
     assert {finding.form for finding in paired} == {"length or shape"}
     assert {finding.fingerprint for finding in paired} <= {finding.fingerprint for finding in matched}
+
+
+def test_a_few_bits_may_be_allowed_and_no_more(judge: Judge) -> None:
+    """The finding stays and names the allowance; a hash tells more than one bit."""
+    choice, _ = DERIVED["choice"]
+    allowed = judge("noninterference", choice, full_case(seed=16), Policy(bits=1))
+    assert allowed.verdict is Verdict.PASS
+    assert {finding.allowed_by for finding in allowed.findings} == {"[policy] bits = 1"}
+    assert "1.0 bits" in allowed.reason
+    hashed, _ = DERIVED["hash"]
+    assert judge("noninterference", hashed, full_case(seed=16), Policy(bits=1)).verdict is Verdict.LEAK
+
+
+def test_a_declared_mask_makes_a_random_id_comparable(judge: Judge) -> None:
+    """A pass, and the judgement says what was left out; a leak beside the mask is seen all the same."""
+    policy = Policy(masks=("x_request_id: string",))
+    judgement = judge("noninterference", tiny(headers=chance), full_case(), policy)
+    assert (judgement.verdict, judgement.masks) == (Verdict.PASS, policy.masks)
+    both = tiny(headers=lambda history: {**chance(history), **cache_key(history)})
+    assert judge("noninterference", both, full_case(), policy).verdict is Verdict.LEAK
+
+
+def test_a_leak_is_seen_beside_an_undeclared_random_id(judge: Judge) -> None:
+    """What differs within a case is masked, named and no leak; the hash beside it is one."""
+    both = tiny(headers=lambda history: {**chance(history), **cache_key(history)})
+    judgement = judge("noninterference", both, full_case())
+    assert judgement.verdict is Verdict.LEAK
+    assert {finding.path for finding in judgement.findings} == {"x_cache_key"}
+    assert judgement.masks == ("x_request_id: string",)
+
+
+def test_set_order_is_inconclusive(judge: Judge) -> None:
+    """An order that changes from run to run is no choice of the secret."""
+    turns: list[int] = []
+
+    def shuffled(history: list[str]) -> dict[str, str]:
+        turns.append(1)
+        names = ["a", "b", "c"]
+        start = len(turns) % 3
+        return {"x-tools": " ".join(names[start:] + names[:start]) + " " * 40}
+
+    judgement = judge("noninterference", tiny(headers=shuffled), full_case())
+    assert (judgement.verdict, judgement.findings) == (Verdict.INCONCLUSIVE, ())
+    assert "x_tools" in judgement.reason
+
+
+def test_what_a_child_worked_with_chooses_nothing_above_it(judge: Judge) -> None:
+    """The parent is a recipient too: a hash of a child's tool reply in its result goes up."""
+    leaky = tiny(result=lambda answer, work: {"answer": answer, "n": cache_key([str(m) for m in work])})
+    judgement = judge("noninterference", leaky, full_case())
+    assert judgement.verdict is Verdict.LEAK
+    assert {finding.fingerprint.direction for finding in judgement.findings} == {"up"}
+    assert {finding.fingerprint.edge for finding in judgement.findings} == {"boss>kid"}
+
+
+def test_a_finding_names_the_pair_that_shows_it(judge: Judge) -> None:
+    """From the base case and the finding's variant both cases can be made again."""
+    factory, _ = DERIVED["hash"]
+    (finding, *_) = judge("noninterference", factory, full_case()).findings
+    base, varied = pair(full_case(), finding.variant)
+    assert base == full_case()
+    assert dict(varied.variant) == {"user.current": 1}
