@@ -35,7 +35,7 @@ class Running:
         for task in asyncio.all_tasks() - self._tasks:
             if task is not asyncio.current_task():
                 yield Remnant("task", memory, plain(type(task).__name__))
-        for _ in outside.descendants() - self.processes:
+        if len(outside.descendants()) > len(self.processes):  # a host may replace one by another
             yield Remnant("process", memory, "process")
         for _, maker in outside.shared() - self._segments:
             if maker in (os.getpid(), *self.processes):
