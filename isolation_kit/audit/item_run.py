@@ -14,6 +14,7 @@ from hypothesis.strategies import SearchStrategy
 
 from isolation_kit.audit.plan import BLOCK, FAMILIES, blocks
 from isolation_kit.conversation import conversation
+from isolation_kit.detect.selftest import missed
 from isolation_kit.errors import ConfigError
 from isolation_kit.finding import Mode, Verdict
 from isolation_kit.fingerprints import Key, Tally
@@ -69,6 +70,11 @@ class ItemRun:
             for child in declaration.children
             if child not in reached and child not in self.plan.untested
         )
+        if self.plan.until is None and (lost := missed(self.plan.seed)):
+            self.error = self.error or (
+                f"the detector does not find its own probe as {', '.join(lost)}: a fault of the kit, and its "
+                "silence proves nothing; install it anew"
+            )
         blind = {str(tap) for tap in declaration.taps if str(tap) not in tapped}
         if not self.campaign.hears_logs():
             blind.add("log")

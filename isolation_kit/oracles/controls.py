@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
+from isolation_kit.oracles.soundness import doubt_of_record
 from isolation_kit.policy import Policy
 from isolation_kit.scenario import Breaking, Place, Scenario
 from isolation_kit.target import Declaration
@@ -30,6 +31,8 @@ def _check(
         return Judgement(_NAME, Verdict.ERROR, reason=trace.error)
     if trace.refused:
         return Judgement(_NAME, Verdict.PASS, reason=f"refused: {trace.refused}")
+    if unsound := doubt_of_record(trace):
+        return Judgement(_NAME, Verdict.INCONCLUSIVE, reason=unsound)
     losses = tuple(lost(scenario, declaration, trace))
     if losses:
         return Judgement(_NAME, verdict_of(losses), losses)

@@ -24,6 +24,7 @@ from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Ve
 from isolation_kit.oracles.paired import Compared, Pair, compare, unsteady
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.oracles.recipients import Recipients, recipients
+from isolation_kit.oracles.soundness import same_secrets
 from isolation_kit.oracles.variants import pair
 from isolation_kit.oracles.views import Difference, bits, scripted_label
 from isolation_kit.policy import Policy
@@ -113,6 +114,9 @@ class _Case:
         seen = yield (Variant(pairs[0][0]), *(Variant(varied) for _, varied in pairs))
         if any(trace.error or trace.refused for trace in seen):
             return self._failed(kind, seen)
+        if kind.startswith("value") and any(same_secrets(seen[0], trace) for trace in seen[1:]):
+            reason = "both runs of a pair planted the same secrets, so their Views say nothing"
+            return Judgement(_NAME, Verdict.INCONCLUSIVE, reason=reason)
         for group in groups:
             one = group.views(seen[0])
             views = (
