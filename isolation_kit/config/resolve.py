@@ -32,7 +32,7 @@ def resolve(factory: str, root: Path) -> Declaration:
         )
     module = _module(name, factory, root)
     public = [key for key in vars(module) if not key.startswith("_")]
-    if attribute not in vars(module):
+    if not hasattr(module, attribute):  # a module may make its targets on demand
         raise ConfigError(
             f"factory = {factory!r}: the module {name} has no {attribute!r}{close_to(attribute, public)}; "
             "correct the name behind the colon, or write that function and decorate it with "

@@ -17,7 +17,7 @@ from isolation_kit.runtime.bridge import (
     decode_request,
     encode_request,
 )
-from isolation_kit.runtime.brief import BriefError, checked_brief
+from isolation_kit.runtime.brief import BriefError
 from isolation_kit.runtime.child import ChildSpec, tier
 from isolation_kit.runtime.fields import Dropped
 from isolation_kit.runtime.log import refused_line, write
@@ -47,7 +47,7 @@ async def _handed_over(
     try:
         written = runtime.parts.write_brief(scope, spec, inputs, runtime.digest)
         brief = fitted_brief(
-            checked_brief(written, runtime.limits.window),
+            runtime.parts.checked_brief(written, runtime.limits.window),
             tier(spec),
             spec.contract.context_window_size,
             runtime.count,

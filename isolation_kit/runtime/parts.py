@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isolation_kit.runtime.bridge import decode_result
-from isolation_kit.runtime.brief import TaskBrief
+from isolation_kit.runtime.brief import TaskBrief, checked_brief
 from isolation_kit.runtime.chain import ROOT, Chain
 from isolation_kit.runtime.child import Child, ChildSpec, tier
 from isolation_kit.runtime.context import build_child_context
@@ -90,6 +90,10 @@ def resolve_subject(steps: tuple[Step, ...], subject: str) -> Step | None:
     return next((step for step in reversed(steps) if step.subject == subject), None)
 
 
+def _whole_name(user: str) -> str:
+    return user
+
+
 def _fresh_context(brief: TaskBrief, scope: ParentScope) -> tuple[Message, ...]:
     return build_child_context(brief)
 
@@ -114,9 +118,11 @@ def _never_cached(scope: ParentScope, rule: str, subject: str, inputs: Mapping[s
 class Parts:
     """The seams, in the order in which a delegation passes them."""
 
+    user_key: Callable[[str], str] = _whole_name
     resolve_subject: Callable[[tuple[Step, ...], str], Step | None] = resolve_subject
     response_key: Callable[[ParentScope, str, str, Mapping[str, str]], Hashable | None] = _never_cached
     write_brief: Callable[[ParentScope, ChildSpec, Mapping[str, str], Digest], TaskBrief] = write_brief
+    checked_brief: Callable[[TaskBrief, int], TaskBrief] = checked_brief
     new_child: Callable[[ChildSpec], Child] = Child
     child_context: Callable[[TaskBrief, ParentScope], tuple[Message, ...]] = _fresh_context
     child_headers: Callable[[TaskBrief, ParentScope], Mapping[str, str]] = _no_headers

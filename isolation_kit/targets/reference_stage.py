@@ -185,12 +185,12 @@ class System:
 
     async def session(self, turn: Turn, *opening: Message) -> Session:
         """The session of a turn; a new one starts with `opening`, the user's memory and a stored state."""
-        key = (turn.user, turn.session)
+        key = (self.runtime.parts.user_key(turn.user), turn.session)
         session = self._sessions.get(key)
         if session is None:
             text = self._stage.text
             scope = ParentScope(
-                user=turn.user,
+                user=key[0],
                 session=text("parent.session_id", "session", turn=turn),
                 history=[*opening, Message("system", text("parent.memory", "Known of the user:", turn=turn))],
                 metadata={"x-session-tenant": text("parent.metadata", "tenant", turn=turn)},
