@@ -74,6 +74,8 @@ def tiny(
         said: dict[str, list[str]] = {}
 
         async def child(task: str, history: list[str]) -> str:
+            if any("\ud800" <= char <= "\udfff" for char in task):
+                stage.refuse("a task that is no UTF-8 text")
             text = brief(task, history)
             stage.record("child.context", "kid", json.dumps({"task": text}, ensure_ascii=False))
             work: list[Message] = [{"role": "user", "content": text}]

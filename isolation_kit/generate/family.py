@@ -1,9 +1,9 @@
 """What a family is, and the draws that all families share.
 
 Structure is drawn as numbers of at most 64 values, written as one text in an alphabet of 64 braille patterns.
-One text costs half of what a dozen integers do; and no constant of a locally imported module can stand in it,
-as it could in a larger or plainer draw, so that one seed gives the same bytes everywhere. The Scenario is built
-from the numbers outside of Hypothesis, which would else guard every call of ours at a cost.
+One text costs half of what a dozen integers do; and no constant of a locally imported module can stand in
+it, as it could in a larger or plainer draw, so that one seed gives the same bytes everywhere. The Scenario is
+built from the numbers outside of Hypothesis, which would else guard every call of ours at a cost.
 """
 
 from __future__ import annotations

@@ -55,13 +55,21 @@ def leaks(scenario: Scenario, declaration: Declaration, policy: Policy, trace: T
     planted = _by_place(trace.planted)
     sessions = {index - scenario.lead: turn.session for index, turn in enumerate(scenario.turns)}
     found = []
-    event, allowed = trace.events[0], frozenset[Slot]()
+    event, allowed, clean = trace.events[0], frozenset[Slot](), set[tuple[Place, bool]]()
+    passed: dict[tuple[object, ...], set[tuple[Place, bool]]] = {}
     for sighting in trace.sightings:  # in the order of the events
         if sighting.seq != event.seq or not allowed:
             event = events[sighting.seq]
             allowed = allowed_at(event, declaration)
+            # A request repeats the one before it, and what one recipient may see does not change.
+            clean = passed.setdefault((event.channel, *event[4:9], event.agent), set())
+        seen = (sighting.place, sighting.live)
+        if seen in clean:
+            continue
         direction = crossing(sighting, event, planted, declaration, sessions, allowed)
-        if direction is not None:
+        if direction is None:
+            clean.add(seen)
+        else:
             found.append((sighting, event, direction))
     return tuple(_findings(scenario, declaration, policy, planted, found))
 

@@ -87,30 +87,36 @@ def undeclared(schema: Schema, value: Any) -> Iterator[Path]:
     A subschema without `properties` and `items` declares a plain value: an object or list there is undeclared
     content. `additionalProperties: true` or a schema opens that level.
     """
-    budget = [_NODES]
-    yield from _walk(schema, value, (), budget)
+    if isinstance(value, dict | list):
+        yield from _walk(schema, value, (), [_NODES])
 
 
 def _walk(schema: Schema, value: Any, path: Path, budget: list[int]) -> Iterator[Path]:
+    """The undeclared keys in an object or list; a plain value has none."""
     budget[0] -= 1
     if budget[0] < 0:
         return
-    if isinstance(value, Mapping):
-        properties = schema.get("properties", {})
-        extra = schema.get("additionalProperties", False)
-        for key, item in value.items():
-            inner = properties.get(key, extra)
-            if inner is False:
-                yield (*path, str(key))
-            elif isinstance(inner, Mapping):
-                yield from _walk(inner, item, (*path, str(key)), budget)
-    elif isinstance(value, list):
-        items = schema.get("items")
+    if isinstance(value, list):
+        yield from _walk_list(schema, value, path, budget)
+        return
+    properties = schema.get("properties", {})
+    extra = schema.get("additionalProperties", False)
+    for key, item in value.items():
+        inner = properties.get(key, extra)
+        if inner is False:
+            yield (*path, str(key))
+        elif isinstance(item, dict | list) and isinstance(inner, Mapping):
+            yield from _walk(inner, item, (*path, str(key)), budget)
+
+
+def _walk_list(schema: Schema, value: list[Any], path: Path, budget: list[int]) -> Iterator[Path]:
+    items = schema.get("items")
+    if isinstance(items, Mapping):
         for item in value:
-            if isinstance(items, Mapping):
+            if isinstance(item, dict | list):
                 yield from _walk(items, item, path, budget)
-            elif items is None and schema.get("type") not in (None, "array"):
-                yield (*path, "[]")
+    elif items is None and schema.get("type") not in (None, "array"):
+        yield from [(*path, "[]")] * len(value)
 
 
 def _violations(event: Event, declaration: Declaration) -> Iterator[tuple[Channel, Path, str]]:

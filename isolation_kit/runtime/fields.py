@@ -36,6 +36,7 @@ _KINDS: Mapping[type, str] = {
     str: "string",
     list: "array",
 }
+_PLAIN = frozenset({"null", "boolean", "number"})
 # An object or a list of some content, a comment or a Python key in front of it.
 _EMBEDDED = re.compile(r"""[{\[]\s*(?:/\*[^*]*\*/\s*|//[^\n]*\n\s*)?\\*["{\[]|\{\s*\\*'[^'\n]{0,200}'\s*:""")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
@@ -175,6 +176,10 @@ class _Walk:
                     self._drop(item, f"{path}.{name}" if path else name, _kind(item))
                 else:
                     self.more += 1
+                continue
+            kind = _KINDS.get(type(item), "object")
+            if kind in declared.kinds and (kind in _PLAIN or (kind == "string" and not self._embedded)):
+                out[key] = item  # as `keep` would, without a call and a path for each value
                 continue
             left = self.keep(item, declared, f"{path}.{key}" if path else key)
             if left is not _GONE:

@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 __all__ = ["Guard", "is_local"]
 
@@ -37,7 +37,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._report: Callable[[str], None] | None = None
-        self._others: WeakSet[threading.Thread] = WeakSet()
+        self._others: frozenset[threading.Thread] = frozenset()
 
     def watch(self) -> None:
         """Guard the calling thread, and with it every thread that is born while a case runs."""
@@ -47,7 +47,7 @@ class Guard:
     def active(self, report: Callable[[str], None]) -> Iterator[None]:
         """Refuse connections off the loopback while inside; `report` gets one sentence for each."""
         watch = _watch()
-        self._others = WeakSet(threading.enumerate())
+        self._others = frozenset(threading.enumerate())
         self._report = report
         watch.active = (*watch.active, self)
         try:
@@ -59,6 +59,7 @@ class Guard:
                 if self.bore(thread):
                     # It may sleep in a pool now and connect in a later case.
                     watch.owners.setdefault(thread, self)
+            self._others = frozenset()
 
     def bore(self, thread: threading.Thread) -> bool:
         """True if `thread` did not exist when the case began: then the case started it."""
