@@ -63,6 +63,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "untested": "" if report["verdict"] == "PASS" else untested_words(report),
         "cases": [row for row in counting[:most] if row["case"]],
         "audited": [_item(item) for item in report["items"]],
+        "notes": [note for item in report["items"] for note in item["notes"]],
         "pollution": _pollution(report["pollution"], report["verdict"] == "PASS"),
         "filters": [_filter(entry, classes) for entry in report["filters"]],
         "allow_lists": report["allow_lists"],
