@@ -128,6 +128,8 @@ def _explained(writes: _Writes, event: Event, child: Recipient, place: Place, re
     channel = event.channel
     if channel in _READ_ABOVE:
         return not results or place.slot != Slot.CHILD_ANSWER or place in writes.up
+    if channel is Channel.RESULT:
+        writes.up.add(place)
     if event.instance < 0 or child in writes.unclear:
         return True
     if channel is Channel.CHILD_TOOL_RESULT:
@@ -136,8 +138,6 @@ def _explained(writes: _Writes, event: Event, child: Recipient, place: Place, re
     if channel is Channel.CHILD_CONTEXT:
         writes.held.setdefault(child, set()).add(place)
         return place in writes.tasks.get(child, ())
-    if channel is Channel.RESULT:
-        writes.up.add(place)
     return writes.explains(child, place, event.seq)
 
 

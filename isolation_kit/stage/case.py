@@ -271,7 +271,8 @@ class Case:
         if turn is None:
             turn = self.turn_of()
         if delegation is None and turn >= 0 and agent != self.declaration.root:
-            delegation = self.delegations.of(agent, turn)
+            came_up = channel is Channel.RESULT
+            delegation = (self.delegations.came_up if came_up else self.delegations.of)(agent, turn)
         plan = self.scenario.turns[turn] if turn >= 0 else None
         if isinstance(data, str):
             data = data.encode("utf-8", "surrogatepass")

@@ -68,6 +68,18 @@ class Delegations:
                     return item
         return still[0] if still else (mine[-1] if mine else None)
 
+    def came_up(self, agent: str, turn: int) -> Delegation | None:
+        """The delegation whose result comes up now: the first that has ended and brought none yet.
+
+        Where one step hands over several tasks, the next one is open already when the first one's comes.
+        """
+        ended = (item for item in self._all if item.agent == agent and item.turn == turn and item.done)
+        first = next((item for item in ended if not item.returned), None)
+        if first is None:
+            return self.of(agent, turn)
+        first.returned = True
+        return first
+
     def handovers(self) -> tuple[Handover, ...]:
         """Every delegation that took place, for the controls."""
         return tuple(

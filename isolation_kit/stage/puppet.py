@@ -66,6 +66,7 @@ class Delegation:
     places: frozenset[Place]
     by: tuple[str, int] = ("", -1)  # the child that handed the task over, and its instance; else the root
     done: bool = False
+    returned: bool = False  # its result was recorded
     calls: int = 0
     replies: deque[str] = field(default_factory=deque)
 
