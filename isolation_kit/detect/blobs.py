@@ -48,6 +48,8 @@ _LATER_STARTS = (b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0")
 _LETTERED = b"a" * 20
 _BASE32_PIECE = re.compile(rb"[A-Z2-7]{32,}")
 _BASE32_RUN = re.compile(rb"[a-z0-9]{24,}|[A-Z0-9]{24,}")
+# Groups of five whose first byte is ASCII: one text in a hundred has none of the punctuation.
+_BASE85_TEXT = re.compile(rb"[A-Za-e](?:[A-Za-z0-9+=_-]{4}[A-Za-e]){3}")
 _BASE85_ONLY = re.compile(rb"[!#$%&()*;<>?@^`{|}~]")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _UNPRINTABLE = bytes(byte for byte in range(256) if not (32 <= byte < 127 or byte in b"\0\t\n\r"))
@@ -177,12 +179,19 @@ def decodings_of(run: bytes, limit: int) -> Iterator[Blob]:
                 yield from _plausible_one(_deflated(piece, limit))
         for piece in _BASE32_PIECE.findall(run):
             yield from _plausible_one(_plausible(Form.BASE32, _base32(piece), limit))
+    for name in _names85(run):
+        probe = _plausible(Form.BASE85, decode85(run[: _PROBE * 5], BASE85[name]), limit)
+        if probe is not None and len(run) > _PROBE * 5:
+            probe = _plausible(Form.BASE85, decode85(run, BASE85[name]), limit)
+        yield from _plausible_one(probe)
+
+
+def _names85(run: bytes) -> tuple[str, ...]:
+    """The base85 alphabets in which a run may be written: punctuation tells, else how it begins."""
     if _BASE85_ONLY.search(run):
-        for name in ("b85", "z85"):
-            probe = _plausible(Form.BASE85, decode85(run[: _PROBE * 5], BASE85[name]), limit)
-            if probe is not None and len(run) > _PROBE * 5:
-                probe = _plausible(Form.BASE85, decode85(run, BASE85[name]), limit)
-            yield from _plausible_one(probe)
+        return ("b85", "z85")
+    begins = _BASE85_TEXT.match(run) is not None and decode85(run[:20], BASE85["b85"]).isascii()
+    return ("b85",) if begins else ()
 
 
 def digests_in(run: bytes) -> list[bytes]:

@@ -32,6 +32,8 @@ def run_patterns() -> tuple[list[str], ...]:
     base85 = (
         f"(?:^|{_OUTSIDE}){_COMMON}{{0,{half - 1}}}{_RARE}{_UNIT}{{{half}}}",
         f"{_COMMON}{{{half}}}{_RARE}",
+        # Without any punctuation, text whose first sixteen characters are ASCII.
+        f"(?:^|{_OUTSIDE}|[\\r\\n]|\\\\[nrt])[A-Za-e](?:[A-Za-z0-9+=_\\-]{{4}}[A-Za-e]){{3}}",
     )
     hexed, base32 = f"[0-9a-fA-F](?:{BREAKS}[0-9a-fA-F-]){{23}}", f"[A-Z2-7](?:{BREAKS}[A-Z2-7]){{31}}"
     deflated = (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolation_kit.canary import Mint
+from isolation_kit.canary import Mint, Skin
 from isolation_kit.detect import Budget, Form, Pool, Tier, scan
 from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Place
@@ -273,3 +273,24 @@ def test_json_in_json_hides_nothing(before: str, after: str, depth: int, token: 
 def test_text_without_a_token_is_silent(text: str) -> None:
     """The clean twin: no token, no hit."""
     assert scan(text.encode("utf-8", "replace"), pool_of()).hits == ()
+
+
+@pytest.mark.parametrize("sieved", [False, True])
+def test_base85_without_any_punctuation_is_read(sieved: bool) -> None:
+    """One text in a hundred has none: it is told by its first letters; a foreign token is silent."""
+    mint = Mint(7919 * 18 + 1)
+    own, foreign = (
+        [mint.mint(case, Place("parent.state", turn=turn), skin=Skin.KEY) for turn in range(400)]
+        for case in ("case", "other")
+    )
+    encoded = {canary.token: base64.b85encode(canary.text.encode()) for canary in own + foreign}
+    plain = {token for token, text in encoded.items() if text.translate(None, b"+-_=").isalnum()}
+    pool = Pool(mint.prefix)
+    for canary in own:
+        pool.add(canary.token)
+    if sieved:
+        scan(b"word " * 20_000, pool)
+    for canary in [canary for canary in own + foreign if canary.token in plain]:
+        hits = scan(b'{"content": "Look: ' + encoded[canary.token] + b' and answer."}', pool).hits
+        assert {hit.token for hit in hits} == ({canary.token} if canary in own else set())
+    assert plain & {canary.token for canary in own}
