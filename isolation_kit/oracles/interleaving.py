@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
 from isolation_kit.oracles.canary import leaks
+from isolation_kit.oracles.paired import unsteady
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.oracles.views import (
     Difference,
@@ -73,7 +74,7 @@ def _check(scenario: Scenario, declaration: Declaration, policy: Policy) -> Runs
     for schedule, trace in seen:
         if case.changed(trace, alone, schedule):
             return (yield from case.confirmed(schedule, alone))
-    return Judgement(_NAME)
+    return Judgement(_NAME, masks=tuple(sorted(policy.masks)))
 
 
 ORACLE = Oracle(
@@ -137,7 +138,7 @@ class _Case:
         self._scenario = scenario
         self._declaration = declaration
         self._policy = policy
-        self._masks: frozenset[str] = frozenset()
+        self._masks = frozenset(policy.masks)
 
     def alone(self, user: int) -> Scenario:
         """The case with nobody but `user`."""
@@ -178,23 +179,22 @@ class _Case:
         """The judgement of a schedule that showed something: a leak if all repeats say the same."""
         case = self._scenario.scheduled(schedule)
         again = yield tuple(Variant(self.alone(user), 1) for user in alone)
+        learnt: frozenset[str] = frozenset()
         for (user, one), two in zip(alone.items(), again, strict=True):
             masks, rest = learn(self._views(one, user), self._views(two, user))
             if rest:
-                return _inconclusive(
-                    f"a user alone gets another View each time, at {', '.join(rest[:5])}: make ids, clocks "
-                    "and order deterministic (stage.ids, stage.clock)"
-                )
-            self._masks |= masks
+                return _inconclusive(unsteady(masks, rest))
+            learnt |= masks
+        self._masks |= learnt
         runs = yield tuple(Variant(case, repeat) for repeat in range(_REPEATS))
         said = [self._findings(trace, alone, schedule) for trace in runs]
         if any(_identities(found) != _identities(said[0]) for found in said):
             return _inconclusive(f"FLAKY: {_REPEATS} runs of one schedule ({schedule}) did not say the same")
         counters = self._counters(runs[0], alone, schedule)
         if not said[0] or counters:
-            names = ", ".join(f'"{mask}"' for mask in sorted(counters or self._masks)[:5])
-            return _inconclusive(f"an id or a counter of the target differs; the masks to add: [{names}]")
-        return Judgement(_NAME, verdict_of(said[0]), said[0])
+            return _inconclusive(unsteady(counters or learnt, ()))
+        reason = f"seen under the schedule: {schedule}"
+        return Judgement(_NAME, verdict_of(said[0]), said[0], reason, masks=tuple(sorted(self._masks)))
 
     def _counters(self, trace: Trace, alone: dict[int, Trace], schedule: Schedule) -> frozenset[str]:
         """The masks for what differs by digits alone: a counter that users share tells of nobody's data."""

@@ -14,6 +14,7 @@ from tiny_target import Message, full_case, tiny, two_users
 from isolation_kit.finding import Judgement, Verdict
 from isolation_kit.mutants import leaky
 from isolation_kit.oracles.interleaving import schedules
+from isolation_kit.policy import Policy
 from isolation_kit.runtime import CLEAN
 from isolation_kit.scenario import Break, Breaking, Order, Scenario, Schedule, Temperament
 from isolation_kit.stage import ModelCall, Stage
@@ -209,3 +210,15 @@ def test_a_case_that_a_person_wrote_is_broken_at_every_call(execute: Callable[..
     assert breaks == {Break(kind, turn, step) for kind in Breaking for turn in (0, 1) for step in range(4)}
     assert len(schedules(CASE, base)) == 3
     assert len(schedules(replace(CASE, family="sweep"), base)) == 2
+
+
+def test_a_declared_mask_is_left_out_and_told(judge: Judge) -> None:
+    """What was inconclusive passes, and the judgement names the mask."""
+    mask = "x_n: string"
+    judgement = judge("interleaving", counted(), CASE, Policy(masks=(mask,)))
+    assert (judgement.verdict, judgement.masks) == (Verdict.PASS, (mask,))
+
+
+def test_the_judgement_says_under_which_schedule(judge: Judge) -> None:
+    """So that the leak can be looked at; the case replays by its seed."""
+    assert judge("interleaving", current_task(), CASE).reason == "seen under the schedule: round-robin"
