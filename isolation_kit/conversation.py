@@ -20,6 +20,8 @@ def conversation(scenario: Scenario, declaration: Declaration | None = None) -> 
 
 def _lines(scenario: Scenario, declaration: Declaration | None) -> Iterator[Line]:
     root = declaration.root if declaration else "parent"
+    if scenario.schedule.gated:
+        yield Line("schedule", str(scenario.schedule))
     for turn in scenario.turns:
         user = scenario.users[turn.user] if turn.user < len(scenario.users) else f"u{turn.user}"
         about = (

@@ -22,8 +22,9 @@ from isolation_kit.fingerprints import Tally
 from isolation_kit.generate import FAMILIES as FAMILIES_BY_NAME
 from isolation_kit.generate import SWEEP, Family
 from isolation_kit.journal import Journal, read
+from isolation_kit.mutants import all_mutants
 from isolation_kit.outcome import Item, ItemOutcome
-from isolation_kit.scenario import Scenario
+from isolation_kit.scenario import Order, Scenario, Schedule
 from isolation_kit.stage import ModelCall, Stage
 from isolation_kit.target import Agent, Turn, Via, declaration_of, target
 
@@ -327,3 +328,18 @@ def test_no_two_cases_share_a_token(run: Run, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Campaign, "judge", judge)
     run(CLEAN, cases=60)
     assert len(seeds) == len(set(seeds)) == 60
+
+
+def test_a_stored_case_with_a_schedule_replays_and_journals(tmp_path: Path) -> None:
+    """The schedule stands in the journal; oracles that cannot keep it say so, and the leak is the same."""
+    mutant = next(item for item in all_mutants() if item.number == 31)
+    case = mutant.smallest.scheduled(Schedule(Order.ROUND_ROBIN))
+    with Campaign(declaration_of(mutant.target), Plan()) as campaign:
+        outcome = campaign.replay(Scenario.from_json(case.to_json()))
+        assert any(mutant.shown_by(finding) for finding in outcome.findings)
+        silent = campaign.replay(mutant.smallest.scheduled(Schedule(Order.SEQUENTIAL)))
+    assert silent.findings == ()
+    with Journal(tmp_path / "j.jsonl") as journal:
+        journal.case("f[t]", 0, 0, case, outcome.findings)
+    (entry,) = read(tmp_path / "j.jsonl").entries
+    assert entry.scenario == case

@@ -14,11 +14,15 @@ from isolation_kit.reduction import reduce
 from isolation_kit.scenario import (
     Act,
     Answer,
+    Break,
+    Breaking,
     Delegate,
     Limits,
+    Order,
     Place,
     Say,
     Scenario,
+    Schedule,
     Temperament,
     TurnPlan,
     UseTool,
@@ -182,3 +186,24 @@ def test_a_short_reply_is_not_replaced_by_a_longer_one(reply: str) -> None:
     smallest, _ = reduce(case, lambda case: bool(case.turns[0].acts))
     assert characters(smallest) <= characters(case)
     assert reduce(smallest, lambda case: bool(case.turns[0].acts))[0] == smallest
+
+
+def test_a_schedule_is_reduced_with_its_case() -> None:
+    """Breaks that do not matter go; those that do move with their turn."""
+    breaks = (Break(Breaking.RETRY, 0, 1), Break(Breaking.CANCEL, 2, 1))
+    turns = tuple(TurnPlan(user, "", (Answer("x"),), "s") for user in (0, 1, 0))
+    case = Scenario("f", "a", 1, turns, users=("u_a", "u_b"))
+
+    def cancelled(candidate: Scenario) -> bool:
+        cut = [item for item in candidate.schedule.breaks if item.kind is Breaking.CANCEL]
+        return any(candidate.turns[item.turn].user == 0 for item in cut)
+
+    smallest, _ = reduce(case.scheduled(Schedule(Order.ROUND_ROBIN, breaks)), cancelled)
+    assert smallest.schedule == Schedule(Order.ROUND_ROBIN, (Break(Breaking.CANCEL, 0, 1),))
+    assert (len(smallest.turns), smallest.users) == (1, ("u_a",))
+
+
+def test_a_schedule_that_does_not_matter_goes() -> None:
+    """A leak that needs no order gets none."""
+    case = Scenario("f", "a", 1, (TurnPlan(0, "x"),)).scheduled(Schedule(Order.REVERSED))
+    assert reduce(case, lambda candidate: True)[0].schedule == Schedule()

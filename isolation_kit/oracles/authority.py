@@ -52,6 +52,7 @@ ORACLE = Oracle(
     check=_check,
     every={"quick": 1, "ci": 1, "deep": 1},
     source="mem0ai/mem0#4359",
+    scheduled=True,
 )
 
 

@@ -44,6 +44,7 @@ ORACLE = Oracle(
     check=_check,
     every={"quick": 1, "ci": 1, "deep": 1},
     source="article 002 section 6.2",
+    scheduled=True,
 )
 
 

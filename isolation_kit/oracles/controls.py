@@ -49,6 +49,7 @@ ORACLE = Oracle(
     check=_check,
     every={"quick": 1, "ci": 1, "deep": 1},
     source="article 000 section 2.2",
+    scheduled=True,
 )
 
 

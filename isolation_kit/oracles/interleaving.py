@@ -49,7 +49,7 @@ Runs = Generator[tuple[Variant, ...], tuple[Trace, ...], Judgement]
 
 def _check(scenario: Scenario, declaration: Declaration, policy: Policy) -> Runs:
     users = sorted({turn.user for turn in scenario.turns})
-    if len(users) < 2:
+    if len(users) < 2 or scenario.schedule.only >= 0:
         return Judgement.not_applicable(_NAME, "one user only: there is nobody to interleave with")
     if not scenario.quiet:
         return Judgement.not_applicable(_NAME, "a parrot's own copying is no plumbing")
@@ -83,6 +83,7 @@ ORACLE = Oracle(
     check=_check,
     every={"quick": 100, "ci": 10, "deep": 1},
     source="article 000 section 4.7",
+    scheduled=True,
 )
 
 

@@ -39,6 +39,7 @@ class Oracle:
         claim: what it asserts, in one sentence.
         every: per profile, it judges the first and then each `every`-th case (1: all, 0: none).
         source: article section or public link.
+        scheduled: it can judge a stored case that has a schedule of its own; most variants cannot keep one.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Oracle:
     check: Check
     every: Mapping[str, int]
     source: str
+    scheduled: bool = False
 
     def samples(self, profile: str, index: int) -> bool:
         """True if the case with this running number is judged under the profile."""
@@ -61,6 +63,8 @@ def drive(
     execute: Callable[[Variant], Trace],
 ) -> Judgement:
     """Run one oracle on one case. An oracle that raises is an ERROR of its own row, never a pass."""
+    if scenario.schedule.gated and not oracle.scheduled:
+        return Judgement.not_applicable(oracle.name, "the case has a schedule, which this oracle cannot keep")
     try:
         steps = oracle.check(scenario, declaration, policy)
         wanted = next(steps)

@@ -47,6 +47,7 @@ ORACLE = Oracle(
     check=_check,
     every={"quick": 50, "ci": 50, "deep": 10},
     source="article 002 section 1.1 (the same input drifts over two runs)",
+    scheduled=True,
 )
 
 
