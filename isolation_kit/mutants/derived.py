@@ -126,7 +126,6 @@ MUTANTS = (
         channel=Channel.CHILD_HEADERS,
         direction=Direction.DOWN,
         smallest=_SAID,
-        alone=True,
     ),
     Mutant(
         23,
@@ -139,7 +138,6 @@ MUTANTS = (
         channel=Channel.CHILD_CONTEXT,
         direction=Direction.DOWN,
         smallest=_SAID,
-        alone=True,
     ),
     Mutant(
         25,
