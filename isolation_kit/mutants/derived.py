@@ -126,6 +126,7 @@ MUTANTS = (
         channel=Channel.CHILD_HEADERS,
         direction=Direction.DOWN,
         smallest=_SAID,
+        alone=True,
     ),
     Mutant(
         23,
@@ -138,6 +139,7 @@ MUTANTS = (
         channel=Channel.CHILD_CONTEXT,
         direction=Direction.DOWN,
         smallest=_SAID,
+        alone=True,
     ),
     Mutant(
         25,

@@ -1,7 +1,7 @@
 """What a child is handed is as large as its task makes it, whatever was said before and however often.
 
 Sizes are compared, not contents: context, requests, headers and offered tools of each delegation, with tokens
-replaced by their place. One variant has both, a turn of chat in each session and the last delegating turn
+replaced by their place. One variant has both, a turn of chat in each session and the first delegating turn
 once more, all before the case; only where a size differs, in three runs of each, the two are tried apart:
 
 - longer history: a turn more in which nothing is handed over changes no delegation's size (`user.earlier`);

@@ -91,8 +91,8 @@ def chatted(scenario: Scenario) -> Scenario:
 
 
 def repeated(scenario: Scenario) -> Scenario:
-    """The last turn that delegates comes once more, in its session before the case, with its own tokens."""
-    return _led(scenario, _delegating(scenario)[-1:])
+    """The first turn that delegates comes once more, in its session before the case, with its own tokens."""
+    return _led(scenario, _delegating(scenario)[:1])
 
 
 def after(scenario: Scenario, whose: str) -> Scenario:
