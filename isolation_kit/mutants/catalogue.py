@@ -22,7 +22,8 @@ class Mutant:
     """One seeded defect and what the kit is expected to say of it.
 
     Attributes:
-        number: its row in the table of seeded defects.
+        number: its row in the table of seeded defects; 100 and more: modelled on the public report of that
+            number less 100.
         target: the factory; selectable as `isolation_kit.mutants:<name>`.
         oracle: the oracle that must kill it.
         slot: the expected slot, or `field.<name>` for a pollutant.
