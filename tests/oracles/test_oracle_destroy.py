@@ -93,9 +93,21 @@ def in_an_old_dict(answer: str, work: list[Any]) -> None:
     SPENT["last"] = answer
 
 
+def in_a_worker(answer: str, work: list[Any]) -> None:
+    """What a tool said, in the memory of a process that lives on."""
+    worker = subprocess.Popen(["/bin/sh", "-c", "read -r job; echo; read _"], stdin=-1, stdout=-1)
+    KEPT.append(worker)
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    worker.stdin.write(work[-1]["content"].encode() + b"\n")
+    worker.stdin.flush()
+    worker.stdout.readline()
+
+
 @pytest.mark.parametrize(
     ("leave", "what"),
     [
+        pytest.param(in_a_worker, ("child.tool.result", "process.memory"), marks=linux),
         (in_a_file, ("task.input", "artifact")),
         (in_the_environment, ("child.answer", "environment")),
         (in_a_global, ("child.tool.result", "process.memory")),
