@@ -42,7 +42,8 @@ def test_every_table_arrives(read, tmp_path: Path):
     config = read(
         '[run]\nseed = 3\ncases = 50\nfamilies = ["cross-user"]\nprofile = "ci"\nmax_time = "5m"\n'
         'case_timeout = 2\n[gate]\nfail_on = "new"\nbaseline = "base.json"\nrefused_share = 0.5\n'
-        '[policy]\nreachable = "deny"\n[content]\nattacks = ["mine"]\n'
+        '[policy]\nreachable = "deny"\nbits = 1\nmasks = ["messages[*].id: string"]\n'
+        '[content]\nattacks = ["mine"]\n'
         '[report]\noutput = "out"\nreports = ["html:page.html"]\n'
         + TARGET
         + '[[allow]]\nslot = "field.note"\nchannel = "result"\nchild = "writer"\nreason = "r"\nowner = "o"\n'
@@ -54,6 +55,7 @@ def test_every_table_arrives(read, tmp_path: Path):
     assert config.reports[0].path == tmp_path / "page.html"
     assert config.policy.allow[0].until == date(2027, 3, 1)
     assert config.policy.reachable == "deny"
+    assert (config.policy.bits, config.policy.masks) == (1, ("messages[*].id: string",))
     assert config.untested_of("support") == {"writer": "GPU"}
 
 
@@ -96,6 +98,8 @@ BROKEN = {
         TARGET + '[[untested]]\ntarget="suport"\nchild="w"\nreason="r"\n',
         "did you mean 'support'",
     ),
+    "too many bits": ("[policy]\nbits = 9\n" + TARGET, "from 0 to 4"),
+    "mask without type": ('[policy]\nmasks = ["messages[*].id"]\n' + TARGET, "with their type"),
     "broken TOML": ("[run\n", "no TOML"),
     "unknown report": (TARGET + '[report]\nreports = ["pdf:x"]\n', "TYPE:PATH"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from isolation_kit.errors import KitError, UsageError
 from isolation_kit.faces import Options, project_of
+from isolation_kit.faces.output import Output
 from isolation_kit.faces.parts import dump_outcome, load_outcome
 from isolation_kit.faces.recover import recovered
 from isolation_kit.faces.surroundings import command_line
@@ -52,6 +54,22 @@ def test_a_real_part_reads_back_as_it_was(tmp_path: Path):
         done = work.run(project.items[0])
     assert load_outcome(done.part.read_text()) == done.outcome
     assert done.judged.found is Verdict.LEAK
+
+
+def test_a_comparison_is_stored_as_two_files_that_differ_in_its_cause(tmp_path: Path):
+    """A key a line, and either one is a case."""
+    outcome = recovered(ITEM, 10, [entry(0)], "killed")
+    pair = (SCENARIO, SCENARIO.with_variant({"user.current": 1}))
+    case = replace(outcome.smallest[0], pair=pair)
+    output = Output(tmp_path / "o")
+    output.prepare()
+    part = output.store(replace(outcome, smallest=(case,)))
+    assert load_outcome(part.read_text()).smallest == (case,)
+    files = [output.cases / f"{case.fingerprint.id}-{name}.json" for name in ("base", "varied")]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    assert tuple(map(Scenario.from_json, texts)) == pair
+    one, two = ({line.strip() for line in text.splitlines()} for text in texts)
+    assert two - one == {'"variant": [', "[", '"user.current",', "1", "]"} - one
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "{", '{"item": 1}'])
