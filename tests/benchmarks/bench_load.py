@@ -98,6 +98,8 @@ def load(folder: Path, url: str, users: int, seconds: float, *options: str) -> d
         timeout=3600,
         check=False,
     )
+    if done.returncode in (2, 3):
+        raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
     told = json.loads((folder / ".isolation" / "load.json").read_text("utf-8"))
     smallest = [
         line for line in done.stdout.splitlines() if "number of users" in line or "no leak at" in line
