@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import subprocess
 import time
 from collections.abc import Sequence
@@ -42,9 +43,17 @@ def load(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
     command = locust_command(arguments)
     began = time.time()
-    code = subprocess.run(command, check=False).returncode  # noqa: S603  (our own interpreter, fixed words)
+    with subprocess.Popen(command) as locust:  # noqa: S603  (our own interpreter, fixed words)
+        code = _ended(locust)
     # Locust itself ends with 1 when it fails: that is a leak only where a run was judged.
     return _ERROR if code < 0 or (code == 1 and not _judged(Path(arguments.output), began)) else code
+
+
+def _ended(locust: subprocess.Popen[bytes]) -> int:
+    """Its exit code. An interrupt reaches it as well: it ends the run, and writes the report."""
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):
+            return locust.wait()
 
 
 def _judged(output: Path, began: float) -> bool:

@@ -145,7 +145,8 @@ class IsolationUser(FastHttpUser):
             kind = _kind(status, whole, unread)
             run.failed(kind)
             response.failure(kind)
-            self.identity.unsure(turn)
+            if not isinstance(getattr(response, "error", None), ConnectionRefusedError):
+                self.identity.unsure(turn)  # it may have been carried out; what nobody took was not
             if status == _FULL:
                 self.identity.restart()
             if not status:
@@ -290,6 +291,8 @@ def _prepare(environment: Environment, **_: Any) -> None:
 
 
 def _start(environment: Environment, **_: Any) -> None:
+    if _KEY in environment.__dict__:
+        return  # started again in the web interface: the same run goes on
     try:
         _control(environment).watch()
         _prepare(environment)

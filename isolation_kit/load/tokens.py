@@ -46,7 +46,7 @@ class Tokens:
         self.prefix = self._mint.prefix.encode()
         self.run = blake2b(b"run %d" % seed, digest_size=2).hexdigest()
         self.recent: deque[str] = deque(maxlen=2048)  # what a sampled look into encodings looks for
-        self._made: dict[bytes, Owner] = {}  # by this process, of late: a matter of speed alone
+        self._known: dict[bytes, Owner] = {}  # made or seen here, of late: a matter of speed alone
 
     def __repr__(self) -> str:
         return "Tokens(masked)"
@@ -54,11 +54,14 @@ class Tokens:
     def token(self, slot: str, user: int, serial: int) -> str:
         """The token of a user's turn in a slot."""
         text = self._mint.mint(CASE, _place(slot, user, serial)).token
-        self.recent.append(text)
-        if len(self._made) >= _REMEMBERED:
-            self._made.clear()
-        self._made[text.encode()] = Owner(slot, user, serial % SERIALS)
+        self._remember(text, Owner(slot, user, serial % SERIALS))
         return text
+
+    def _remember(self, text: str, owner: Owner) -> None:
+        self.recent.append(text)
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[text.encode()] = owner
 
     def owner(self, token: str) -> Owner | None:
         """Whose token it is; None for what this run did not make."""
@@ -73,9 +76,12 @@ class Tokens:
         at = data.find(prefix)
         while at >= 0:
             raw = data[at : at + TOKEN_LENGTH]
-            owner = self._made.get(raw)
+            owner = self._known.get(raw)
             if owner is None and _LETTERS.issuperset(raw):
-                owner = self.owner(raw.decode())
+                text = raw.decode()
+                owner = self.owner(text)
+                if owner is not None:
+                    self._remember(text, owner)  # another process made it: from now on it is looked for here
             if owner is not None:
                 yield owner
             at = data.find(prefix, at + (TOKEN_LENGTH if owner is not None else 1))

@@ -216,7 +216,9 @@ def _killed(folder: Path, seconds: float, *options: str) -> tuple[dict[str, Any]
     with service(folder, *options, port=port) as (_, first):
         timed = (*words, "--time", f"{seconds:g}s")
         running = subprocess.Popen(timed, cwd=folder, env=environment(), stdout=quiet, stderr=quiet)
-        time.sleep(seconds / 2 + 4)
+        while not json.loads(urlopen(f"http://127.0.0.1:{port}/health", timeout=9).read())["sessions"]:
+            time.sleep(0.1)
+        time.sleep(seconds / 2)
         first.kill()
         first.wait()
         with service(folder, *options, port=port):
