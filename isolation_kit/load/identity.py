@@ -53,6 +53,7 @@ class Identity:
     _since: int = 0
     _session: int = 0
     _asked: LoadTurn | None = None
+    _untaken: LoadTurn | None = None
     _place: int = 0  # in the scripts; users begin at different ones
     _random: random.Random = field(init=False)
 
@@ -62,6 +63,9 @@ class Identity:
 
     def next(self) -> LoadTurn:
         """The next turn."""
+        if self._untaken is not None:
+            turn, self._untaken = self._untaken, None
+            return turn
         if self._serial - self._since >= self.turns:
             self.restart()
         asked = self._asked
@@ -85,7 +89,11 @@ class Identity:
         if self._serial > SERIALS - 2 * self.turns:
             self._serial = 0
         self._since = self._serial
-        self._asked = None
+        self._asked = self._untaken = None
+
+    def say_again(self, turn: LoadTurn) -> None:
+        """Nobody took `turn`, so it was not carried out: say it again; what was before still holds."""
+        self._untaken = turn
 
     def unsure(self, turn: LoadTurn) -> None:
         """`turn` may have been carried out or not: a follow-up about its person could mean either."""

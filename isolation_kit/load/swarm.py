@@ -145,8 +145,10 @@ class IsolationUser(FastHttpUser):
             kind = _kind(status, whole, unread)
             run.failed(kind)
             response.failure(kind)
-            if not isinstance(getattr(response, "error", None), ConnectionRefusedError):
-                self.identity.unsure(turn)  # it may have been carried out; what nobody took was not
+            if isinstance(getattr(response, "error", None), ConnectionRefusedError):
+                self.identity.say_again(turn)
+            else:
+                self.identity.unsure(turn)
             if status == _FULL:
                 self.identity.restart()
             if not status:

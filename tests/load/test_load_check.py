@@ -148,3 +148,22 @@ def test_a_user_goes_on_when_its_numbers_run_out() -> None:
     for _ in range(40):
         turn = two.ann.next()
         assert two.judge.response(turn, answer(turn), complete=True).findings == ()
+
+
+def test_a_user_asks_again_for_what_was_acknowledged() -> None:
+    """Over a restart of the service too; not for a person about whom a later turn came to no answer."""
+    scripts = scripts_of(load_attacks(), target="rules")
+    user = Identity(Tokens(7), 0, scripts, turns=100)
+    told = user.next()
+    user.answered(told)
+    untaken = user.next()
+    user.say_again(untaken)
+    assert user.next() is untaken
+    following = [user.next() for _ in range(60)]
+    assert any(turn.required == told.required and turn.text == told.script.again for turn in following)
+    user.restart()
+    first = user.next()
+    user.answered(first)
+    for turn in (user.next() for _ in range(8)):
+        user.unsure(turn)
+    assert user._asked is None
