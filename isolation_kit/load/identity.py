@@ -28,9 +28,9 @@ class LoadTurn:
 
     user: str
     session: str
-    text: str
-    reply: str
-    required: tuple[str, ...]
+    text: str = field(repr=False)  # tokens stand in these: none is ever shown
+    reply: str = field(repr=False)
+    required: tuple[str, ...] = field(repr=False)
     owner: int
     serial: int
     since: int

@@ -164,6 +164,6 @@ def test_a_user_asks_again_for_what_was_acknowledged() -> None:
     user.restart()
     first = user.next()
     user.answered(first)
-    for turn in (user.next() for _ in range(8)):
+    for turn in [user.next() for _ in range(60)]:
         user.unsure(turn)
     assert user._asked is None
