@@ -70,7 +70,11 @@ _SPELLED = _table(
     "four five six seven eight nine niner",
     "aabcdefghijjklmnopqrstuvwwxyz01234567899",
 )
-_SPELLED_WORD = re.compile("|".join(sorted(_SPELLED, key=len, reverse=True)))
+# Two long spellings end with the first letter of the next word: "nine" and "romeo", "juliet" and "tango".
+_SPELLED_WORD = re.compile(
+    "niner(?!omeo)|juliett(?!ango|hree|wo)|"
+    + "|".join(sorted(_SPELLED.keys() - {"niner", "juliett"}, key=lambda word: (-len(word), word)))
+)
 _LEAST_MARKS = 24
 _LEAST_ITEMS = 11
 # What is taken out of a text by undoing markup; more than that does no harm.

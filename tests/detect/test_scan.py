@@ -17,6 +17,7 @@ from isolation_kit.detect import Budget, Form, Pool, Tier, scan
 from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Place
 
+from .more_renderings import _NATO as NATO
 from .renderings import RENDERINGS
 
 MINT = Mint(7)
@@ -294,3 +295,14 @@ def test_base85_without_any_punctuation_is_read(sieved: bool) -> None:
         hits = scan(b'{"content": "Look: ' + encoded[canary.token] + b' and answer."}', pool).hits
         assert {hit.token for hit in hits} == ({canary.token} if canary in own else set())
     assert plain & {canary.token for canary in own}
+
+
+@pytest.mark.parametrize("pair", ["9r", "jt", "j3", "j2"])
+def test_spelled_words_that_share_a_letter_are_parted(pair: str) -> None:
+    """Nine and romeo run together as niner does, juliet and tango as juliett: both are read."""
+    many = (MINT.mint("spelled", Place("parent.state", turn=turn)).token for turn in range(4000))
+    token = next(token for token in many if pair in token[4:])
+    for juliet in ("juliet", "juliett"):
+        words = " ".join(juliet if char == "j" else NATO[char] for char in token)
+        assert token in {hit.token for hit in scan(words.encode(), pool_of(token)).hits}
+        assert scan(words.encode(), pool_of(TOKEN)).hits == ()
