@@ -14,7 +14,7 @@ from typing import Any
 
 from isolation_kit.content import Attack, Overflow
 from isolation_kit.generate.assemble import Builder
-from isolation_kit.generate.endings import said_twice
+from isolation_kit.generate.endings import ROUNDS, busy, said_twice
 from isolation_kit.generate.family import Family, draw_of, numbers, temperament_of
 from isolation_kit.scenario import (
     Act,
@@ -31,7 +31,6 @@ from isolation_kit.target import Declaration
 __all__ = ["FAMILY"]
 
 _LIMITS = Limits(window=600, tool_output=400)
-_ROUNDS = 3  # a parent needs three at most: its own tool, the delegation, its answer
 _TOKEN_LENGTH = 20
 
 
@@ -56,7 +55,7 @@ def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) ->
         tuple(turns),
         root=temper[0],
         child=temper[1],
-        limits=replace(_LIMITS, rounds=_ROUNDS) if overflow.of == "rounds" else _LIMITS,
+        limits=Limits(rounds=ROUNDS) if overflow.of == "rounds" else _LIMITS,
     )
 
 
@@ -84,26 +83,13 @@ class _Blow:
             identifier = "U_" + self.pad(_last_place(act.task), _LIMITS.window, tight=True)
             act = replace(act, task=identifier, required=False)
         elif of == "rounds":
-            act = self.busy(act)
+            sizes = {"limit-1": ROUNDS - 1, "limit": ROUNDS, "limit+1": ROUNDS + 1, "10x": 2 * ROUNDS}
+            act = busy(act, sizes[self.name])
         elif of == "answer":
             act = replace(act, required=self.overflow.twist == "")
         if self.overflow.twist == "lone-surrogate" and of == "task":
             act = replace(act, task=act.task + "\ud83d", required=False)
         return replace(act, acts=tuple(self.child_act(item, turn) for item in act.acts))
-
-    def busy(self, act: Delegate) -> Delegate:
-        """The child calls its model as often as the drawn size says: it looks things up before all else."""
-        size = {"limit-1": _ROUNDS - 1, "limit": _ROUNDS, "limit+1": _ROUNDS + 1, "10x": 2 * _ROUNDS}
-        tools = [item for item in act.acts if isinstance(item, UseTool)]
-        others = [item for item in act.acts if not isinstance(item, UseTool)]
-        ways = sum(isinstance(item, Delegate) for item in others)
-        uses = [
-            replace(tools[i % len(tools)], tool=i, query=f"{tools[i % len(tools)].query} {i}")
-            for i in range(size[self.name] - 1 - ways if tools else 0)
-        ]
-        first = next((i for i, item in enumerate(others) if isinstance(item, Delegate | Answer)), 0)
-        acts = (*others[:first], *uses, *others[first:])
-        return replace(act, acts=acts, required=size[self.name] <= _ROUNDS)
 
     def child_act(self, act: Act, turn: TurnPlan) -> Act:
         if isinstance(act, Delegate) and self.overflow.of in ("rounds", "answer"):

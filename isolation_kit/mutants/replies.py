@@ -20,7 +20,7 @@ from isolation_kit.runtime.tools import ToolText, filter_tool_result
 from isolation_kit.strictjson import loads
 from isolation_kit.trace import Channel
 
-__all__ = ["MUTANTS"]
+__all__ = ["MUTANTS", "as_it_came"]
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -78,14 +78,16 @@ def _debug_in_result() -> Parts:
         debug = {"rounds": len(memory), "roles": [message.role for message in memory]}
         return {**raw, "key_outputs": {**raw["key_outputs"], "debug": debug}}
 
-    def as_it_came(
-        data: bytes, declared: AllowList, digest: Digest
-    ) -> tuple[SubAgentResult, tuple[Dropped, ...]]:
-        raw = seen_result(data)
-        lists = {name: tuple(raw.get(name, ())) for name in ("artifacts", "errors")}
-        return SubAgentResult(**{**raw, **lists, "status": Status(raw["status"])}), ()
-
     return replace(CLEAN, pack_result=with_debug, read_result=as_it_came)
+
+
+def as_it_came(
+    data: bytes, declared: AllowList, digest: Digest
+) -> tuple[SubAgentResult, tuple[Dropped, ...]]:
+    """A parent that takes all that a result says."""
+    raw = seen_result(data)
+    lists = {name: tuple(raw.get(name, ())) for name in ("artifacts", "errors")}
+    return SubAgentResult(**{**raw, **lists, "status": Status(raw["status"])}), ()
 
 
 def _object(raw: str) -> dict[str, Any] | None:

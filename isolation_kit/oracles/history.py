@@ -72,7 +72,8 @@ class _Writes:
         words: by child, its own words and its own children's tasks and answers, with the moment of each.
         held: by child, what its brief and its tools brought in its present life.
         born: by child, when its present life began.
-        up: what results brought, by place.
+        root: what a user said to the root, or the root itself, its tasks included.
+        up: what results brought.
         doors: the children whose brief is declared and recorded: nothing but it lets the task in.
         unclear: children of which a turn has several, so that nobody can say which one an event belongs to.
     """
@@ -81,6 +82,7 @@ class _Writes:
     words: dict[Recipient, dict[Place, int]]
     ended: dict[Recipient, list[int]]
     unclear: frozenset[Recipient]
+    root: frozenset[Place]
     held: dict[Recipient, set[Place]] = field(default_factory=dict)
     born: dict[Recipient, int] = field(default_factory=dict)
     up: set[Place] = field(default_factory=set)
@@ -127,7 +129,7 @@ def _unexplained(declaration: Declaration, trace: Trace) -> Iterator[tuple[Sight
 def _explained(writes: _Writes, event: Event, child: Recipient, place: Place, results: bool) -> bool:
     channel = event.channel
     if channel in _READ_ABOVE:
-        return not results or place.slot != Slot.CHILD_ANSWER or place in writes.up
+        return not results or place.slot != Slot.CHILD_ANSWER or place in writes.up or place in writes.root
     if channel is Channel.RESULT:
         writes.up.add(place)
     if event.instance < 0 or child in writes.unclear:
@@ -159,7 +161,9 @@ def _writes(trace: Trace) -> _Writes:
             ended.setdefault((life.agent, life.instance), []).append(life.seq)
     times = Counter((item.agent, item.turn) for item in trace.handovers)
     unclear = [(h.agent, h.instance) for h in trace.handovers if times[h.agent, h.turn] > 1]
-    return _Writes(tasks, words, ended, frozenset(unclear))
+    said = {item.place for item in trace.planted if item.instance < 0}
+    said.update(place for item in trace.handovers if not item.by[0] for place in item.task)
+    return _Writes(tasks, words, ended, frozenset(unclear), frozenset(said))
 
 
 def _findings(
