@@ -143,6 +143,7 @@ MUTANTS = (
         channel=Channel.RESULT,
         direction=Direction.ACROSS,
         link="https://github.com/mem0ai/mem0/issues/4359",
+        alone=True,
         smallest=_OTHER_TASK,
     ),
     Mutant(
@@ -155,6 +156,7 @@ MUTANTS = (
         slot="user.current",
         channel=Channel.PARENT_REQUEST,
         direction=Direction.ACROSS,
+        alone=True,
         smallest=case(turn(TASK), turn(TASK, text=f"hello {at('user.current', 1, turn=1)}", user=1)),
     ),
     Mutant(
@@ -211,6 +213,7 @@ MUTANTS = (
         channel=Channel.PARENT_REQUEST,
         direction=Direction.ACROSS,
         link="article 000 section 4.7",
+        alone=True,
         smallest=case(turn(TASK), turn(TASK, user=1)),
     ),
 )

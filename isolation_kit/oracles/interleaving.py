@@ -7,7 +7,7 @@ schedule is found here as well. A census case tries round-robin and two of the o
 that a person wrote tries all, at every model call of each user's first turn; the sweep tries two. What is
 found must hold in ten runs of the same schedule, else it is FLAKY: no leak, and no pass.
 
-Kills: 31, 32, 33, 34, 37 and 39, and sees 7, 9, 35 and 43 of the table of seeded defects.
+Kills: 31, 32, 33, 34, 37 and 39, and sees 6, 7, 9, 35, 42, 43 and 45 of the table of seeded defects.
 Source: article 000 section 4.7; mem0ai/mem0#4359; redis/redis-py#2665 (an unread reply after a cancellation).
 """
 
