@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_target import full_case, tiny
 
+from isolation_kit.canary import Skin
 from isolation_kit.oracles.views import (
     Key,
     Seen,
@@ -99,6 +100,18 @@ def test_tokens_and_running_ids_are_made_comparable() -> None:
     assert one == two
     assert one[Key("kid", 0)][0].data == b"call_#0 x call_#1 <user.current/u0/t0/0> call_#0 n_12"
     assert child_views(trace_of(b"n_12")) != child_views(trace_of(b"n_13"))
+
+
+@pytest.mark.parametrize("skin", list(Skin), ids=str)
+def test_a_token_stands_for_its_place_in_any_skin(skin: Skin, execute: Callable[..., Any]) -> None:
+    """A copied history is the same View under another secret, whatever shape the secret wears."""
+    leaky = tiny(brief=lambda task, history: f"{task} {' '.join(history)}")
+    dressed = full_case().with_skins({"user.current": skin})
+    one, two = (
+        child_views(execute(leaky, case)) for case in (dressed, dressed.with_variant({"user.current": 1}))
+    )
+    assert one == two
+    assert any(b"<user.current/u0/t0/0>" in seen.data for view in one.values() for seen in view)
 
 
 def test_delegations_are_aligned_by_turn() -> None:
