@@ -7,7 +7,7 @@ once more, all before the case; only where a size differs, in three runs of each
 - longer history: a turn more in which nothing is handed over changes no delegation's size (`user.earlier`);
 - one delegation more before them: the same task is handed over in the same size (`child.answer`, sideways).
 
-Kills: 69 alone; sees 4, 7, 26, 42 and 45.
+Kills: 69 alone; sees 7, 42 and 45, and 4 where the count gains a digit.
 Source: article 002 section 1.1 (the token curve of a parent that hands its context down).
 """
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from math import log2
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
 from isolation_kit.oracles.paired import Compared, Pair, compare, unsteady
@@ -185,7 +186,8 @@ class _Case:
         traces = yield (Variant(self.scenario), *(Variant(pair(self.scenario, name)[1]) for name in names))
         views = [group.views(trace) for trace in traces]
         told = max(bits(view[key] for view in views if key in view) for key in views[0])
-        reason = f"{told:.1f} bits of it arrive, counted over {count} secrets"
+        more = " or more" if told >= log2(count) else ""  # so many secrets tell no more apart
+        reason = f"{told:.1f} bits{more} of it arrive, counted over {count} secrets"
         if not self.policy.bits or told > self.policy.bits:
             return findings, reason
         label = f"[policy] bits = {self.policy.bits:g}"
