@@ -1,8 +1,8 @@
 """Public reports of broken isolation, each with the seeded defect or the test that is modelled on it.
 
 Classes: 1 parent to child, 2 child to parent, 3 siblings, 4 users and sessions, 5 residue between runs, 6
-tool noise, 7 boundary overflow, 8 logs and traces, 9 JSON and schema differentials, 10 loops, 11 encodings that
-a naive matcher misses, 12 false alarms of detectors.
+tool noise, 7 boundary overflow, 8 logs and traces, 9 JSON and schema differentials, 10 loops, 11 encodings
+that a naive matcher misses, 12 false alarms of detectors.
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ class Aftermath:
         self.unlooked = outside.UNLOOKED
         self._case = case
         self._paths = 0
+        self._worn: tuple[tuple[str, str], ...] = ()
         head = re.escape(case.recorder.ledger.mint.prefix)
         body = f"[{ALPHABET}]{{{TOKEN_LENGTH - len(case.recorder.ledger.mint.prefix)}}}"
         self._head = case.recorder.ledger.mint.prefix
@@ -77,11 +78,13 @@ class Aftermath:
 
     def after_turn(self, index: int) -> None:
         """All children of a turn have ended."""
+        self._learn()
         found = [*self._environ(index), *self._files(index, _childs), *self._of_survivors(index, _work)]
         self._keep(found, self._objects(index, _work, reachable.held_since(self._tokens, self._kit())))
 
     async def after_case(self) -> None:
         """The target is torn down, unless it stays up for the campaign."""
+        self._learn()
         stays = self._case.declaration.scope == "campaign"
         wanted = _work if stays else _any
         left = await self._outliving()
@@ -90,6 +93,10 @@ class Aftermath:
         held = reachable.held_since(self._tokens, self._kit())
         held += reachable.held_in_modules(self._tokens)
         self._keep(found, self._objects(-1, wanted, held))
+
+    def _learn(self) -> None:
+        """What canaries wear in this case."""
+        self._worn = tuple((item.token, item.worn) for item in self._case.recorder.planted if item.worn)
 
     def _keep(self, found: Iterable[Remnant], more: Iterable[Remnant]) -> None:
         known = {item[:5] for item in self.remnants}
@@ -179,13 +186,14 @@ class Aftermath:
     # -- tokens ------------------------------------------------------------------------------------------
 
     def _tokens(self, text: Any) -> tuple[str, ...]:
-        """The tokens in a text or in bytes, as they stand there."""
+        """The tokens in a text or in bytes, as they stand there or in what they wear."""
         if isinstance(text, str):
-            return tuple(self._text.findall(text)) if self._head in text else ()
+            found = self._text.findall(text) if self._head in text else []
+            return (*found, *(token for token, worn in self._worn if worn in text))
         data = text if isinstance(text, bytes) else bytes(text)
-        if self._head.encode() not in data:  # a search of its own: ten times as fast as the pattern
-            return ()
-        return tuple(token.decode() for token in self._bytes.findall(data))
+        # The search for the head comes first: it is ten times as fast as the pattern.
+        seen = self._bytes.findall(data) if self._head.encode() in data else []
+        return (*map(bytes.decode, seen), *(token for token, worn in self._worn if worn.encode() in data))
 
     def _places(self, data: bytes) -> tuple[Place, ...]:
         """The places of this case whose tokens lie in `data`, in any decoded form."""

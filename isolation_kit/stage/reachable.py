@@ -30,7 +30,7 @@ _HOLDERS = (
     "_contextvars",
     "weakref",
 )  # that hold others' things
-_STEPS = 8  # of a path
+_STEPS = 5  # of a path: each is a walk over all objects
 _WIDTH = 64  # owners followed on each step of a path
 _PLAIN = (dict, list, tuple, set, frozenset, deque)
 _OURS = tuple(

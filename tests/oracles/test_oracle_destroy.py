@@ -124,6 +124,12 @@ def test_what_holds_a_canary_is_a_leak_at_once(
     assert judge("destroy", tiny(), full_case(seed=2)).findings == ()
 
 
+def test_what_a_canary_wears_is_known_too(judge: Judge) -> None:
+    """A canary in the shape of a card number or a sentence is found in an object as well."""
+    worn = full_case().with_skins({"child.tool.result": "digits"})
+    assert ("child.tool.result", "process.memory") in found(judge("destroy", leaving(in_a_global), worn))
+
+
 def test_a_path_of_types_tells_what_keeps_an_object(judge: Judge) -> None:
     """From the root to the holder, by type names only."""
     judgement = judge("destroy", leaving(in_a_global), full_case())
