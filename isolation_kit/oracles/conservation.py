@@ -17,7 +17,7 @@ from collections.abc import Collection, Generator
 from functools import partial
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
-from isolation_kit.oracles.paired import Compared, Pair, compare, unsteady
+from isolation_kit.oracles.paired import Compared, Pair, compare, equal, unsteady
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.oracles.variants import chatted, pair, repeated
 from isolation_kit.oracles.views import Label, Seen, Views, child_views, scripted_label
@@ -48,7 +48,7 @@ def _check(
     (trace,) = yield (Variant(longer),)
     sizes = partial(_sizes, scripted_label(scenario.places()), policy.masks)
     if not trace.error and sizes(trace, longer.lead) == sizes(base):
-        return Judgement(_NAME, masks=policy.masks)
+        return equal(_NAME, policy.masks)
     findings: list[Finding] = []
     masks, rest = set(policy.masks), set()
     for kind, slot, direction in _BLAME:

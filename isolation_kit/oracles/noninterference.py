@@ -22,7 +22,7 @@ from dataclasses import replace
 from math import log2
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
-from isolation_kit.oracles.paired import Compared, Pair, compare, unsteady
+from isolation_kit.oracles.paired import Compared, Pair, compare, equal, unsteady
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.oracles.recipients import Recipients, recipients
 from isolation_kit.oracles.soundness import same_secrets
@@ -61,7 +61,7 @@ def _check(scenario: Scenario, declaration: Declaration, policy: Policy) -> Runs
             return judgement
         if judgement.verdict is not Verdict.PASS:
             doubts.append(judgement)
-    return doubts[0] if doubts else Judgement(_NAME, masks=tuple(sorted(policy.masks)))
+    return doubts[0] if doubts else equal(_NAME, policy.masks)
 
 
 ORACLE = Oracle(

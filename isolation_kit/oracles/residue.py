@@ -14,7 +14,7 @@ import re
 from collections.abc import Generator
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
-from isolation_kit.oracles.paired import Compared, Pair, compare, unsteady
+from isolation_kit.oracles.paired import Compared, Pair, compare, equal, unsteady
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.oracles.variants import after
 from isolation_kit.oracles.views import Difference, Views, child_views, parent_views, place_label
@@ -41,7 +41,7 @@ def _check(
     (trace,) = yield (Variant(later),)
     case = _Case(scenario, declaration, policy)
     if not trace.error and case.views(trace, later.lead) == case.views(base):
-        return Judgement(_NAME, masks=policy.masks)
+        return equal(_NAME, policy.masks)
     findings: dict[Fingerprint, Finding] = {}
     masks: set[str] = set(policy.masks)
     rest: set[str] = set()

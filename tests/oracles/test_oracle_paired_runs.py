@@ -173,6 +173,7 @@ def test_a_declared_mask_makes_a_random_id_comparable(judge: Judge) -> None:
     policy = Policy(masks=("x_request_id: string",))
     judgement = judge("noninterference", tiny(headers=chance), full_case(), policy)
     assert (judgement.verdict, judgement.masks) == (Verdict.PASS, policy.masks)
+    assert judgement.reason == "compared without x_request_id: string"
     both = tiny(headers=lambda history: {**chance(history), **cache_key(history)})
     assert judge("noninterference", both, full_case(), policy).verdict is Verdict.LEAK
 
