@@ -7,7 +7,7 @@ variable) may be the system's own and stay for good, such as a pool that the fir
 if a second execution leaves one more.
 The parent's own context, the store and the kit's records legally hold canaries and do not count; nor does
 what another channel has shown of a child's work, for that is where it leaked.
-Kills: 46, 48 and 65 of the table of seeded defects; sees 7, 34 and 42.
+Kills: 46, 48 and 65 of the table of seeded defects; sees 6, 7, 34 and 42.
 Source: article 001 section 2.2 (a child is forgotten), article 000 sections 4.2 and 5.5 (a reused environment
 keeps globals and its temporary folder).
 """
