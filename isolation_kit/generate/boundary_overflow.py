@@ -16,6 +16,7 @@ from isolation_kit.content import Attack, Overflow
 from isolation_kit.generate.assemble import Builder
 from isolation_kit.generate.endings import ROUNDS, busy, said_twice
 from isolation_kit.generate.family import Family, draw_of, numbers, temperament_of
+from isolation_kit.generate.texts import is_object
 from isolation_kit.scenario import (
     Act,
     Answer,
@@ -126,6 +127,10 @@ class _Blow:
             keys = ", ".join(f'"key_{i}": {i}' for i in range(400))
             return f"{raw[:-1]}, {keys}}}"
         if twist == "duplicate-keys":
+            if self.name != "limit" and is_object(raw):
+                # The later one is of another kind, so that it matters which of them is read.
+                first = json.dumps(next(iter(json.loads(raw)), "note"))
+                return f'{raw[:-1]}, {first}: {{"debug": {{"level": 2}}}}}}'
             return f"{raw[:-1]}, {raw[1:]}"
         if twist == "lone-surrogate":
             return f'{raw[:-1]}, "odd": "\\ud83d"}}'
