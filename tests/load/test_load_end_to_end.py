@@ -41,7 +41,6 @@ def test_workers_count_a_leaky_twin_to_the_last(tmp_path: Path) -> None:
     logs = list((tmp_path / ".isolation" / "journal").glob("*.jsonl"))
     entries = [entry for log in logs for entry in read(log).entries]
     leaky = [entry for entry in entries if any(found.kind == "LEAK" for found in entry.findings)]
-    assert len(logs) == 2
     assert told["counters"]["leaks"] == len(leaky) > 0
     assert "findings logs only" not in (tmp_path / ".isolation" / "report.json").read_text("utf-8")
     assert "child.answer" in text
