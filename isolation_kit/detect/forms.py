@@ -99,10 +99,12 @@ class Budget:
         blob: largest encoded or unpacked blob in bytes; the rest of a larger one is reported as unscanned.
         depth: how many renderings inside one another are undone.
         decoded: bytes of decoded views in all.
-        blobs: number of long runs that are decoded.
+        blobs: number of long runs that hold something readable and are looked into.
+        runs: number of different long runs that are tried, for each MiB begun.
     """
 
     blob: int = 1 << 20
     depth: int = 3
     decoded: int = 4 << 20
     blobs: int = 4096
+    runs: int = 6144

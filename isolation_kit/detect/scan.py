@@ -35,6 +35,7 @@ def scan(data: bytes, pool: Pool, *, decode: bool = True, budget: Budget = _DEFA
     if not pool.tokens:
         return _NOTHING
     work = Work(pool, budget)
+    work.runs_left *= max(1, (len(data) + (1 << 20) - 1) >> 20)
     if not decode:
         work.plain(data)
     elif len(data) <= WINDOW:

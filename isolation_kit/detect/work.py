@@ -63,6 +63,7 @@ class Work(Findings):
         "done",
         "long_runs",
         "parts",
+        "runs_left",
         "unscanned",
     )
 
@@ -73,6 +74,7 @@ class Work(Findings):
         self.long_runs = False
         self.decoded_left = budget.decoded
         self.blobs_left = budget.blobs
+        self.runs_left = budget.runs
         self.done: set[bytes] = set()
         self.parts: set[bytes] = set()
 
@@ -207,6 +209,10 @@ class Work(Findings):
                 or is_token(run, head, tokens)
             ):
                 continue
+            if self.runs_left <= 0:
+                self.unscanned += len(run)
+                continue
+            self.runs_left -= 1
             self.done.add(run)
             known = profile(run)
             at = base if path else base + start

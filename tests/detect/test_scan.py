@@ -184,6 +184,7 @@ def test_what_the_budget_leaves_unread_is_counted() -> None:
     assert scan(bomb, pool_of()).unscanned > 0
     assert scan(deep, pool_of()).unscanned > 0
     assert scan(many, pool_of(), budget=Budget(blobs=10)).unscanned > 0
+    assert scan(many, pool_of(), budget=Budget(runs=10)).unscanned > 0
     assert scan(many, pool_of()).unscanned == 0
     percent = b"%252525252541" * 50
     assert scan(percent, pool_of()).unscanned > 0
