@@ -37,13 +37,13 @@ def test_a_kill_a_survivor_and_a_case_that_is_too_large() -> None:
 
 
 def test_a_look_tells_who_else_sees_a_defect() -> None:
-    """A whole tool reply breaks the contract too; a hash of the history is for paired runs alone."""
-    both, alone = rows([mutant("m10_tool_reply_whole"), mutant("m21_history_hash")], (7,), cases=1, looks=3)
+    """A whole tool reply breaks the contract too; what a session leaves behind is for residue alone."""
+    both, alone = rows([mutant("m10_tool_reply_whole"), mutant("m70_known_user")], (7,), cases=1, looks=3)
     assert both.seen_by("canary")
     assert both.seen_by("contract")
     assert not both.only
     assert alone.only
-    assert "- noninterference: m21_history_hash" in markdown([both, alone], (7,))
+    assert "- residue: m70_known_user" in markdown([both, alone], (7,))
 
 
 def test_an_alarm_of_a_clean_target_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_an_alarm_of_a_clean_target_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(run, "CLEAN", (reference_task,))
     assert alarms((7,), cases=9) == ()
     monkeypatch.setattr(run, "CLEAN", (mutant("m01_full_history").target,))
-    assert alarms((7,), cases=9) == ("m01_full_history: canary alarms",)
+    assert "m01_full_history: canary alarms" in alarms((7,), cases=9)
 
 
 def test_the_command_writes_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
