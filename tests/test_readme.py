@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from isolation_kit.oracles import all_oracles
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 _BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
@@ -99,6 +101,17 @@ def test_target_is_ten_lines_or_so() -> None:
     code = blocks("python", "my_isolation.py")[0]
     body = [line for line in code.splitlines() if line.strip() and not line.startswith(("#", "from", "BILL"))]
     assert len(body) <= 11
+
+
+def test_every_oracle_stands_there_with_its_rates() -> None:
+    """The table names all oracles and how many cases each judges under each profile."""
+    rows = re.findall(r"^\| ([a-z]+) \| [^|]+ \| ((?:all|1 in \d+)(?:, (?:all|1 in \d+))*) \|$", README, re.M)
+    told = {name: rates.split(", ") for name, rates in rows}
+    for oracle in all_oracles():
+        steps = [oracle.every[profile] for profile in ("quick", "ci", "deep")]
+        rates = ["all" if step == 1 else f"1 in {step}" for step in steps]
+        assert told.pop(oracle.name) == (["all"] if set(rates) == {"all"} else rates)
+    assert told == {}
 
 
 def test_options_named_exist() -> None:
