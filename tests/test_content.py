@@ -91,6 +91,7 @@ def test_overflow_covers_all_sizes_densities_and_twists() -> None:
         "many-keys",
         "lone-surrogate",
         "duplicate-keys",
+        "newline",
     }
     for of in ("task", "history", "tool.result", "tool.args"):
         widths = {len(char.encode()) for o in overflows if o.of == of for atom in o.atoms for char in atom}

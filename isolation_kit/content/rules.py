@@ -115,7 +115,7 @@ RULES: Mapping[str, Rule] = {
     "Overflow.of": _one_of("task", "history", "tool.result", "tool.args", "identifier", "rounds", "answer"),
     "Overflow.sizes": _one_of("limit-1", "limit", "limit+1", "10x"),
     "Overflow.atoms": Rule("texts that are not empty", "['word ', '账单']", bool),
-    "Overflow.twist": _one_of("", "deep-nesting", "many-keys", "lone-surrogate", "duplicate-keys"),
+    "Overflow.twist": _one_of("", "deep-nesting", "many-keys", "lone-surrogate", "duplicate-keys", "newline"),
     "Example.slot": _SLOT,
     "Example.channel": _one_of(*_CHANNELS),
     "Example.text": _text(f"trace_id={TOKEN}"),

@@ -82,6 +82,8 @@ class _Blow:
             act = replace(act, task=self.pad(act.task, _LIMITS.window), constants="")
         elif of == "identifier":
             identifier = "U_" + self.pad(_last_place(act.task), _LIMITS.window, tight=True)
+            if self.overflow.twist == "newline":
+                identifier = f"U_{_last_place(act.task)}\n"
             act = replace(act, task=identifier, required=False)
         elif of == "rounds":
             sizes = {"limit-1": ROUNDS - 1, "limit": ROUNDS, "limit+1": ROUNDS + 1, "10x": 2 * ROUNDS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,7 +33,12 @@ from isolation_kit.runtime.text import Digest, canonical
 from isolation_kit.runtime.tools import ToolText, filter_tool_result
 from isolation_kit.runtime.wire import contract_pb2 as wire
 from isolation_kit.scenario import Delegate
-from isolation_kit.targets.reference import make_reference_task
+from isolation_kit.targets.reference import (
+    BILL_INPUTS,
+    clean_parts,
+    make_reference_rules,
+    make_reference_task,
+)
 from isolation_kit.trace import Channel
 
 __all__ = ["MUTANTS"]
@@ -97,10 +103,20 @@ def _last_of_two() -> Parts:
     return replace(CLEAN, filter_tool_result=by_the_first)
 
 
+async def _by_pattern(runtime: Runtime, scope: ParentScope, spec: ChildSpec, request: TaskRequest) -> bytes:
+    """A launcher that hands a request which looks like an identifier down as one; `$` lets a newline in."""
+    inputs = request.brief.inputs
+    if re.match(BILL_INPUTS["properties"]["bill_id"]["pattern"], inputs.get("request", "")):
+        named = {"person": inputs["person"], "bill_id": inputs["request"]}
+        request = replace(request, brief=replace(request.brief, inputs=named))
+    return await inline(runtime, scope, spec, request)
+
+
 m13_unknown_fields_kept = make_reference_task(
     _unknown_fields_kept, "m13_unknown_fields_kept", _newer_executor
 )
 m15_last_of_two = leaky("task", "m15_last_of_two", _last_of_two)
+m18_newline_accepted = make_reference_rules(clean_parts, "m18_newline_accepted", _by_pattern)
 m66_session_id = leaky("task", "m66_session_id", _session_id)
 m68_item_dropped = leaky("rules", "m68_item_dropped", _item_dropped)
 
@@ -131,6 +147,18 @@ MUTANTS = (
         direction=Direction.DOWN,
         link="https://github.com/Dicklesworthstone/destructive_command_guard/issues/410",
         smallest=tool_reply('{"amount": 1, "amount": {"debug": 1}}'),
+    ),
+    Mutant(
+        18,
+        "m18_newline_accepted",
+        "an identifier's pattern accepts a newline at its end",
+        "rules",
+        m18_newline_accepted,
+        oracle="contract",
+        slot="field.bill_id",
+        channel=Channel.CHILD_CONTEXT,
+        direction=Direction.DOWN,
+        smallest=case(turn(Delegate(0, "B_17\n"))),
     ),
     Mutant(
         66,

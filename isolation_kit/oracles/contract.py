@@ -3,7 +3,8 @@
 Looks at the brief as the child gets it, at tool replies as the child's model sees them, and at the result as
 it goes up, each against the schema that the target declares. Walks the schema itself: JSON Schema lets
 undeclared keys pass by default.
-Kills: 10, 11, 14, 17 and 49 of the table of seeded defects.
+A text that breaks a declared pattern, format, enum or length is told as well.
+Kills: 10, 11, 13, 14, 15, 17, 18, 49 and 51 of the table of seeded defects.
 Source: article 000 sections 2.2, 3.2 and 4.4.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 
 from isolation_kit.errors import StrictJSONError
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement
+from isolation_kit.oracles.misfits import misfits
 from isolation_kit.oracles.names import shown_name
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.policy import Policy
@@ -28,6 +30,7 @@ __all__ = ["ORACLE", "undeclared"]
 _NAME = "contract"
 _UNREADABLE = "(not strict JSON)"
 _MORE = "(more fields)"
+_UNDECLARED = "undeclared field"
 _NODES = 20_000
 _NAMES = 12  # different field names an event: a flood of keys is one fault, not hundreds
 
@@ -45,12 +48,12 @@ def _check(
     seen: dict[Fingerprint, Finding] = {}
     for event in _last_words(trace.events):
         names: set[str] = set()
-        for channel, path, tool in _violations(event, declaration):
+        for channel, path, tool, form in _violations(event, declaration):
             name = _shown(path[-1], tokens)
             if name not in names and len(names) >= _NAMES:
                 path, name = (*path[:-1], _MORE), _MORE
             names.add(name)
-            finding = _finding(scenario, declaration, policy, event, channel, path, tool, tokens)
+            finding = _finding(scenario, declaration, policy, event, channel, path, tool, form, tokens)
             seen.setdefault(finding.fingerprint, finding)
     findings = tuple(seen[key] for key in sorted(seen))
     return Judgement(_NAME, verdict_of(findings), findings)
@@ -120,30 +123,33 @@ def _walk_list(schema: Schema, value: list[Any], path: Path, budget: list[int]) 
         yield from [(*path, "[]")] * len(value)
 
 
-def _violations(event: Event, declaration: Declaration) -> Iterator[tuple[Channel, Path, str]]:
+def _violations(event: Event, declaration: Declaration) -> Iterator[tuple[Channel, Path, str, str]]:
     agent = declaration.agents.get(event.agent)
     if agent is None or event.agent == declaration.root:
         return
     if event.channel is Channel.CHILD_CONTEXT and agent.brief is not None and not event.tool:
-        yield from ((event.channel, path, "") for path in _strict(agent.brief, event.data))
+        yield from ((event.channel, path, "", form) for path, form in _strict(agent.brief, event.data))
     elif event.channel is Channel.RESULT and agent.result is not None:
-        yield from ((event.channel, path, "") for path in _strict(agent.result, event.data))
+        yield from ((event.channel, path, "", form) for path, form in _strict(agent.result, event.data))
     elif event.channel is Channel.CHILD_REQUEST and agent.declares_fields:
         for name, content in _tool_messages(event.data):
             tool = agent.tool(name)
             if tool is not None and tool.fields is not None:
-                yield from ((event.channel, path, name) for path in _strict(tool.fields, content, True))
+                for path, form in _strict(tool.fields, content, True):
+                    yield event.channel, path, name, form
 
 
-def _strict(schema: Schema, data: bytes | str, reply: bool = False) -> Iterator[Path]:
+def _strict(schema: Schema, data: bytes | str, reply: bool = False) -> Iterator[tuple[Path, str]]:
     try:
         value = loads(data)
     except StrictJSONError:
-        yield (_UNREADABLE,)
+        yield (_UNREADABLE,), _UNDECLARED
         return
     if reply and isinstance(value, Mapping) and set(value) == {"error"}:
         return  # the runtime's own words about a reply that it refused
-    yield from undeclared(schema, value)
+    yield from ((path, _UNDECLARED) for path in undeclared(schema, value))
+    if not reply:
+        yield from ((path, "broken rule") for path in misfits(schema, value))
 
 
 def _tool_messages(body: bytes) -> Iterator[tuple[str, str]]:
@@ -173,6 +179,7 @@ def _finding(
     channel: Channel,
     path: Path,
     tool: str,
+    form: str,
     tokens: tuple[str, ...],
 ) -> Finding:
     direction = Direction.UP if channel is Channel.RESULT else Direction.DOWN
@@ -181,7 +188,7 @@ def _finding(
         Fingerprint(declaration.name, declaration.edge(event.agent), what, str(channel), str(direction)),
         _NAME,
         mode=mode_of(scenario),
-        form="undeclared field",
+        form=form,
         path="/".join(_shown(part, tokens) for part in path),
         source_tool=tool,
         turn=event.turn,

@@ -25,7 +25,8 @@ def shorter(text: str) -> Iterator[str]:
             yield fill(text, lambda place, gone=skipped: "" if place == gone else place.placeholder)  # type: ignore[misc]
     if places:
         # A text that is needed, though not for its secret: a task must say something.
-        yield fill(text, lambda _: "").strip() or "x"
+        rest = fill(text, lambda _: "")
+        yield rest if rest.strip() else "x"
     parts = text.split() if places else list(text)
     if len(parts) > 3:
         glue = " " if places else ""
