@@ -30,7 +30,7 @@ from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.result import ANSWER, envelope
 from isolation_kit.stage import Stage
 from isolation_kit.target import Agent, Tool, Turn, Via, target
-from isolation_kit.targets.reference_stage import System, logging_at_info
+from isolation_kit.targets.reference_stage import System, Watch, logging_at_info
 
 __all__ = [
     "agent_of",
@@ -180,10 +180,12 @@ def agent_of(spec: ChildSpec, *children: ChildSpec) -> Agent:
     )
 
 
-def make_reference_task(new_parts: NewParts, name: str, launch: Launch = inline) -> Factory:
+def make_reference_task(
+    new_parts: NewParts, name: str, launch: Launch = inline, watch: Watch | None = None
+) -> Factory:
     """The target of article 001, a parent model that calls `task`, with the seams that `new_parts` makes.
 
-    `launch` says where its children live.
+    `launch` says where its children live, `watch` who watches beside the stage.
     """
 
     def parent_of(stage: Stage) -> TaskParent:
@@ -199,7 +201,7 @@ def make_reference_task(new_parts: NewParts, name: str, launch: Launch = inline)
         "parent": Agent(children={"worker": Via("task")}, tools=(Tool("search", SEARCH_FIELDS),)),
         "worker": agent_of(WORKER),
     }
-    return task_target(new_parts, name, parent_of, agents, launch)
+    return task_target(new_parts, name, parent_of, agents, launch, watch)
 
 
 def task_target(
@@ -208,11 +210,12 @@ def task_target(
     parent_of: Callable[[Stage], TaskParent],
     agents: Mapping[str, Agent],
     launch: Launch = inline,
+    watch: Watch | None = None,
 ) -> Factory:
     """A target whose parent, made by `parent_of`, delegates by a `task` tool; it declares `agents`."""
 
     async def reference(stage: Stage) -> AsyncIterator[Say]:
-        system = System(stage, "parent", new_parts(), launch)
+        system = System(stage, "parent", new_parts(), launch, watch)
         parent = parent_of(stage)
 
         async def say(turn: Turn) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from isolation_kit.runtime import (
     Dropped,
+    Hooks,
     MemoryStore,
     Message,
     ModelReply,
@@ -30,11 +31,14 @@ from isolation_kit.runtime import (
 from isolation_kit.runtime.clock import SteppedClock
 from isolation_kit.runtime.launch import Launch, inline
 from isolation_kit.runtime.messages import ToolFunction
+from isolation_kit.runtime.several import Several
 from isolation_kit.runtime.text import canonical
 from isolation_kit.stage import ModelCall, Stage
 from isolation_kit.target import Turn
 
-__all__ = ["Session", "StageHooks", "StageModel", "System", "logging_at_info"]
+Watch = Callable[[Stage], Iterable[Hooks]]  # who watches beside the stage, made anew for each case
+
+__all__ = ["Session", "StageHooks", "StageModel", "System", "Watch", "logging_at_info"]
 
 
 class StageModel:
@@ -154,9 +158,13 @@ class Session:
 class System:
     """What both targets have in common: the wired runtime, the store, the sessions by user and name."""
 
-    def __init__(self, stage: Stage, root: str, parts: Parts, launch: Launch = inline) -> None:
+    def __init__(
+        self, stage: Stage, root: str, parts: Parts, launch: Launch = inline, watch: Watch | None = None
+    ) -> None:
         models: dict[str, StageModel] = {}
-        hooks = StageHooks(stage, root, models)
+        hooks: Hooks = StageHooks(stage, root, models)
+        if watch is not None:
+            hooks = Several(hooks, *watch(stage))
         tools: dict[tuple[str, str], ToolFunction] = {}
         limits = stage.limits
 
