@@ -4,7 +4,7 @@ Offered tools are a subset of the declared ones and of the declared ways to own 
 spawns beyond its depth or over an undeclared edge. Where a tool lets the child say whose data is meant
 (`user_id`, `tenant`, `session_id`), the puppet names another user of the case: nothing of that may reach the
 tool, for who is served is the runtime's to say and never the child's.
-Kills: 41 of the table of seeded defects, and 63 where the cut identifier is handed to a tool.
+Kills: 41 of the table of seeded defects.
 Source: mem0ai/mem0#4359; article 001 section 2.2 (a child has its basic tools only).
 """
 

@@ -1,6 +1,7 @@
 """No token stands at a recipient to whom its slot is denied, in any decoded form.
 
-Kills: 1, 2, 5, 6, 7, 10, 11, 17, 20, 28, 29, 35, 42, 48, 61, 62, 64 and 66 of the table of seeded defects.
+Kills: 1, 2, 5, 6, 7, 10, 11, 17, 20, 28, 29, 30, 35, 42, 48, 50, 61, 62, 64 and 66 of the table of
+seeded defects.
 Source: article 002 section 6.2 (isolation assertions), article 000 section 4.7 (adversarial tests).
 """
 
