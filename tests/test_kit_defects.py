@@ -6,7 +6,6 @@ small: a clean target, two seeded defects, the sweep, the journal, and the count
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -302,8 +301,3 @@ def test_a_lost_worker_is_missed_by_its_cases() -> None:
     assert list(all_cases_are_there(two_workers(lose=False))) == []
     (told,) = all_cases_are_there(two_workers(lose=True))
     assert "50 of 100 cases are missing" in told
-
-
-def test_no_check_left_a_handler_behind() -> None:
-    """The log taps of all runners are gone."""
-    assert not any(isinstance(handler, LogTap) for handler in logging.getLogger().handlers)

@@ -14,7 +14,6 @@ from isolation_kit.mutants import Mutant, all_mutants
 
 __all__ = ["matrix"]
 
-_LOOKED_AT = 50  # cases that all oracles look at
 _SEEDS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")
 
 
@@ -26,7 +25,7 @@ def matrix(arguments: argparse.Namespace, words: Sequence[str]) -> int:
         chosen,
         seeds,
         cases=arguments.cases,
-        looks=0 if arguments.named else _LOOKED_AT,
+        looks=0 if arguments.named else arguments.looks,
         jobs=max(1, arguments.jobs),
     ):
         done.append(row)
@@ -35,7 +34,7 @@ def matrix(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     for alarm in found:
         print(f"ALARM on the clean runtime: {alarm}")
     if arguments.to:
-        Path(arguments.to).write_text(markdown(done, seeds), encoding="utf-8")
+        Path(arguments.to).write_text(markdown(done, seeds, looks=arguments.looks), encoding="utf-8")
         print(f"wrote {shown(Path(arguments.to).absolute())}")
     bad = [row for row in done if row.survived or row.larger]
     print(

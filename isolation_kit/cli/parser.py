@@ -45,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     matrix.add_argument("--cases", type=int, default=1000, metavar="N", help="cases of a hunt at most")
     matrix.add_argument("--only", action="append", default=[], metavar="NAME", help="this defect only")
     matrix.add_argument("--named", action="store_true", help="the named oracles alone: no look by the others")
+    matrix.add_argument("--looks", type=int, default=50, metavar="N", help="cases that all oracles look at")
     matrix.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
     matrix.add_argument("--to", metavar="PATH", help="write the table there as Markdown")
     return top

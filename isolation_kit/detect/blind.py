@@ -10,12 +10,12 @@ __all__ = ["BLIND_SPOTS", "BlindSpot"]
 class BlindSpot(NamedTuple):
     """A way in which a secret travels that leaves nothing to match.
 
-    `oracle` names the oracle that sees it by comparing runs, whether or not this version has it.
+    `oracles` names those that see it by comparing runs.
     """
 
     name: str
     example: str
-    oracle: str
+    oracles: str
 
 
 BLIND_SPOTS: tuple[BlindSpot, ...] = (
@@ -26,6 +26,6 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
     BlindSpot("order", "it decides the order of items, or which of two texts comes", "noninterference"),
     BlindSpot("paraphrase", "the same fact in other words, made by a program", "noninterference"),
     BlindSpot("short fragment", "fewer than eight of its characters", "noninterference"),
-    BlindSpot("length", "the size or the number of messages grows with it", "conservation"),
+    BlindSpot("length", "the size or the number of messages grows with it", "noninterference, conservation"),
 )
 """In the order in which ARCHITECTURE.md lists them."""

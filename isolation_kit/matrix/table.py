@@ -12,8 +12,8 @@ __all__ = ["markdown"]
 _HEAD = """# Seeded defects and the oracles that kill them
 
 Each defect is the clean reference runtime with one small change. **K**: its named oracle killed it at every
-seed; **k**: at some; **+**: this oracle saw it as well at a look of 50 cases at each of three seeds; a dot:
-{looked}. Executions: median of those until the first finding by the named oracle alone.
+seed; **k**: at some; **+**: this oracle saw it as well at a look of {looks} cases at each of three seeds; a
+dot: {looked}. Executions: median of those until the first finding by the named oracle alone.
 Smallest: users, turns and secrets of the reduced case. Seconds: CPU time of hunt and reduction, median.
 
 Written by `isolation-kit matrix --mutants --seeds {first}-{last} --to FILE`.
@@ -21,11 +21,12 @@ Written by `isolation-kit matrix --mutants --seeds {first}-{last} --to FILE`.
 """
 
 
-def markdown(found: Sequence[Row], seeds: Sequence[int]) -> str:
+def markdown(found: Sequence[Row], seeds: Sequence[int], *, looks: int = 50) -> str:
     """The table as Markdown."""
-    looks = any(row.looked for row in found)
+    looked = any(row.looked for row in found)
     head = _HEAD.format(
-        looked="it did not, or not within those cases" if looks else "nobody but the named oracle looked",
+        looks=looks,
+        looked="it did not, or not within those cases" if looked else "nobody but the named oracle looked",
         first=min(seeds),
         last=max(seeds),
     )

@@ -33,11 +33,10 @@ _HOLDERS = (
 _STEPS = 5  # of a path: each is a walk over all objects
 _WIDTH = 64  # owners followed on each step of a path
 _PLAIN = (dict, list, tuple, set, frozenset, deque)
-_OURS = tuple(
-    f"isolation_kit.{name}" for name in ("stage", "canary", "detect", "scenario", "trace", "audit", "target")
-)
+_UNDER_TEST = tuple(f"isolation_kit.{name}" for name in ("runtime", "targets", "mutants"))
 _STOPS = (type, ModuleType, FunctionType, BuiltinFunctionType, CellType, CodeType, FrameType)
 _TEXTS = (str, bytes, bytearray)
+_CACHES = type(cache(len))
 
 
 def freeze() -> None:
@@ -86,7 +85,14 @@ def _texts(item: object, depth: int = 3) -> Iterator[Any]:
 def _is_of_kit(item: object) -> bool:
     if isinstance(item, LogRecord):
         return True  # a handler's, and what a log may hold is judged at the log
-    return type(item).__module__.startswith(_OURS) and type(item).__name__ not in ("ModelCall", "ModelReply")
+    # A cache is of the module whose function it remembers.
+    maker = item if isinstance(item, _CACHES) else type(item)
+    return _judges(str(maker.__module__)) and type(item).__name__ not in ("ModelCall", "ModelReply")
+
+
+def _judges(name: str) -> bool:
+    """True for the modules of the kit that judge, and are not judged."""
+    return name.startswith("isolation_kit.") and not name.startswith(_UNDER_TEST)
 
 
 def _owned_by(roots: Iterable[object], new: set[int]) -> set[int]:
@@ -162,10 +168,10 @@ def _in_project(name: str) -> bool:
 
 def _under_test(name: str, module: object) -> bool:
     """True for modules of the system under test, the reference runtime and its defects among them."""
-    if not isinstance(module, ModuleType) or name.startswith(_OURS):
+    if not isinstance(module, ModuleType) or _judges(name):
         return False
-    if name.startswith("isolation_kit."):
-        return name.startswith(("isolation_kit.runtime", "isolation_kit.targets", "isolation_kit.mutants"))
+    if name.startswith(_UNDER_TEST):
+        return True
     file = getattr(module, "__file__", None)
     return isinstance(file, str) and not file.startswith(_installed())
 

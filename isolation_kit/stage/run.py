@@ -63,7 +63,7 @@ class Runner:
         self._kept_say: Say | None = None
         self._stage: Stage | None = None
         self._guard = Guard()
-        self._patience = _PATIENCE
+        self._patience = min(_PATIENCE, timeout / 4)
         self._loop = asyncio.new_event_loop()
         self._jobs: SimpleQueue[tuple[Coroutine[Any, Any, Any], SimpleQueue[Any]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="isolation-target", daemon=True)

@@ -177,7 +177,7 @@ def test_catalogue_check(cli, tmp_path: Path):
     """The shipped content is sound, and a broken file is named with its key."""
     told = cli("catalogue", "check")
     assert told.code == 0
-    assert "3 families" in told.out
+    assert "5 families" in told.out
     (tmp_path / "cross-user").mkdir()
     (tmp_path / "cross-user/bad.toml").write_text('id = "bad"\n')
     told = cli("catalogue", "check", "--attacks", str(tmp_path))
