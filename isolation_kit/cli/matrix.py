@@ -30,11 +30,12 @@ def matrix(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     ):
         done.append(row)
         print(_told(row), flush=True)
+        if arguments.to:  # after each row: hours of work must not hang on the last one
+            Path(arguments.to).write_text(markdown(done, seeds, looks=arguments.looks), encoding="utf-8")
     found = () if arguments.only else alarms(seeds[:1], jobs=max(1, arguments.jobs))
     for alarm in found:
         print(f"ALARM on the clean runtime: {alarm}")
     if arguments.to:
-        Path(arguments.to).write_text(markdown(done, seeds, looks=arguments.looks), encoding="utf-8")
         print(f"wrote {shown(Path(arguments.to).absolute())}")
     bad = [row for row in done if row.survived or row.larger]
     print(
