@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Collection, Generator
 from functools import partial
 
-from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
-from isolation_kit.oracles.paired import Compared, Pair, compare, equal, unsteady
-from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
+from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement
+from isolation_kit.oracles.paired import Compared, Pair, compare, concluded, equal, unfit_for_turns_before
+from isolation_kit.oracles.protocol import Oracle, Variant, mode_of
 from isolation_kit.oracles.variants import chatted, pair, repeated
 from isolation_kit.oracles.views import Label, Seen, Views, child_views, scripted_label
 from isolation_kit.policy import Policy
@@ -38,7 +38,7 @@ _BLAME = (
 def _check(
     scenario: Scenario, declaration: Declaration, policy: Policy
 ) -> Generator[tuple[Variant, ...], tuple[Trace, ...], Judgement]:
-    if reason := _unfit(scenario, declaration):
+    if reason := unfit_for_turns_before(scenario, declaration):
         return Judgement.not_applicable(_NAME, reason)
     (base,) = yield (Variant(scenario),)
     planned = sum(len(turn.delegations) for turn in scenario.turns)
@@ -60,10 +60,7 @@ def _check(
         found = _findings(scenario, declaration, policy, compared, slot, direction, kind)
         # A delegation more makes the history longer too: what that alone explains is not said twice.
         findings += [item for item in found if (item.fingerprint.edge, item.fingerprint.channel) not in told]
-    if not findings and (rest or masks - {*policy.masks}):
-        reason = unsteady(frozenset(masks), tuple(sorted(rest)))
-        return Judgement(_NAME, Verdict.INCONCLUSIVE, reason=reason, masks=tuple(sorted(masks)))
-    return Judgement(_NAME, verdict_of(tuple(findings)), tuple(findings), masks=tuple(sorted(masks)))
+    return concluded(_NAME, tuple(findings), masks, rest, policy)
 
 
 ORACLE = Oracle(
@@ -73,18 +70,6 @@ ORACLE = Oracle(
     every={"quick": 100, "ci": 8, "deep": 1},
     source="article 002 section 1.1",
 )
-
-
-def _unfit(scenario: Scenario, declaration: Declaration) -> str:
-    if declaration.scope == "campaign":
-        return "the target stays up over cases, so that no run is its first"
-    if not scenario.quiet:
-        return "a parrot's own copying grows"
-    if scenario.concurrent:
-        return "turns that run at once have no turn before them"
-    if not any(turn.delegations for turn in scenario.turns):
-        return "the case hands nothing to a child"
-    return ""
 
 
 def _sizes(label: Label, masks: Collection[str], trace: Trace, lead: int = 0) -> Views:

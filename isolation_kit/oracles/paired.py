@@ -10,13 +10,15 @@ from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 from itertools import combinations
 
-from isolation_kit.finding import Judgement
-from isolation_kit.oracles.protocol import Variant
+from isolation_kit.finding import Finding, Judgement, Verdict
+from isolation_kit.oracles.protocol import Variant, verdict_of
 from isolation_kit.oracles.views import Difference, Views, differences, learn, masked
+from isolation_kit.policy import Policy
 from isolation_kit.scenario import Scenario
+from isolation_kit.target import Declaration
 from isolation_kit.trace import Trace
 
-__all__ = ["Compared", "Pair", "Runs", "compare", "equal", "unsteady"]
+__all__ = ["Compared", "Pair", "Runs", "compare", "concluded", "equal", "unfit_for_turns_before", "unsteady"]
 
 Runs = Generator[tuple[Variant, ...], tuple[Trace, ...], "Compared"]
 _REPEATS = (1, 2)
@@ -77,6 +79,30 @@ def equal(oracle: str, masks: Collection[str] = ()) -> Judgement:
     """A pass; where declared masks left something out, it says what."""
     listed = tuple(sorted(masks))
     return Judgement(oracle, reason=f"compared without {', '.join(listed)}" if listed else "", masks=listed)
+
+
+def unfit_for_turns_before(scenario: Scenario, declaration: Declaration) -> str:
+    """Why a case cannot be compared with itself after other turns, or ""."""
+    if declaration.scope == "campaign":
+        return "the target stays up over cases, so that no run is its first"
+    if not scenario.quiet:
+        return "a parrot's own copying would differ"
+    if scenario.concurrent:
+        return "turns that run at once have no turn before them"
+    if not any(turn.delegations for turn in scenario.turns):
+        return "the case hands nothing to a child"
+    return ""
+
+
+def concluded(
+    oracle: str, findings: tuple[Finding, ...], masks: Collection[str], rest: Collection[str], known: Policy
+) -> Judgement:
+    """The judgement of some comparisons: what was found, else INCONCLUSIVE where runs of one case differ."""
+    listed = tuple(sorted(masks))
+    if not findings and (rest or set(masks) - {*known.masks}):
+        reason = unsteady(frozenset(masks), tuple(sorted(rest)))
+        return Judgement(oracle, Verdict.INCONCLUSIVE, reason=reason, masks=listed)
+    return Judgement(oracle, verdict_of(findings), findings, masks=listed)
 
 
 def unsteady(masks: frozenset[str], rest: tuple[str, ...]) -> str:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
-from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
-from isolation_kit.oracles.paired import Compared, Pair, compare, equal, unsteady
-from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
+from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement
+from isolation_kit.oracles.paired import Compared, Pair, compare, concluded, equal, unfit_for_turns_before
+from isolation_kit.oracles.protocol import Oracle, Variant, mode_of
 from isolation_kit.oracles.variants import after
 from isolation_kit.oracles.views import Difference, Views, child_views, parent_views, place_label
 from isolation_kit.policy import Policy
@@ -32,7 +32,7 @@ _BEFORE = re.compile(rb"<([a-z0-9_.]+)/before>")
 def _check(
     scenario: Scenario, declaration: Declaration, policy: Policy
 ) -> Generator[tuple[Variant, ...], tuple[Trace, ...], Judgement]:
-    if reason := _unfit(scenario, declaration):
+    if reason := unfit_for_turns_before(scenario, declaration):
         return Judgement.not_applicable(_NAME, reason)
     (base,) = yield (Variant(scenario),)
     if base.error or base.refused or not child_views(base):
@@ -54,10 +54,7 @@ def _check(
             for finding in case.findings(whose, compared, again):
                 findings.setdefault(finding.fingerprint, finding)
     found = tuple(findings[key] for key in sorted(findings))
-    if not found and (rest or masks - set(policy.masks)):
-        reason = unsteady(frozenset(masks), tuple(sorted(rest)))
-        return Judgement(_NAME, Verdict.INCONCLUSIVE, reason=reason, masks=tuple(sorted(masks)))
-    return Judgement(_NAME, verdict_of(found), found, masks=tuple(sorted(masks)))
+    return concluded(_NAME, found, masks, rest, policy)
 
 
 ORACLE = Oracle(
@@ -67,18 +64,6 @@ ORACLE = Oracle(
     every={"quick": 100, "ci": 8, "deep": 1},
     source="article 002 section 5.5",
 )
-
-
-def _unfit(scenario: Scenario, declaration: Declaration) -> str:
-    if declaration.scope == "campaign":
-        return "the target stays up over cases, so that no run is its first"
-    if not scenario.quiet:
-        return "a parrot's own copying would differ"
-    if scenario.concurrent:
-        return "turns that run at once have no session before them"
-    if not any(turn.delegations for turn in scenario.turns):
-        return "the case hands nothing to a child"
-    return ""
 
 
 class _Case:
