@@ -14,12 +14,13 @@ from isolation_kit.mutants import Mutant, all_mutants
 
 __all__ = ["matrix"]
 
+_SAMPLE = Path("reports/samples/mutants.md")
 _SEEDS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")
 
 
 def matrix(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Exit code 1 if a defect survives, is not reduced to its expected size, or the clean runtime alarms."""
-    seeds, chosen = _seeds(arguments.seeds), _chosen(arguments.only)
+    seeds, chosen, file = _seeds(arguments.seeds), _chosen(arguments.only), _file(arguments)
     done: list[Row] = []
     for row in rows(
         chosen,
@@ -30,13 +31,13 @@ def matrix(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     ):
         done.append(row)
         print(_told(row), flush=True)
-        if arguments.to:  # after each row: hours of work must not hang on the last one
-            Path(arguments.to).write_text(markdown(done, seeds, looks=arguments.looks), encoding="utf-8")
+        if file:  # after each row: hours of work must not hang on the last one
+            file.write_text(markdown(done, seeds, looks=arguments.looks), encoding="utf-8")
     found = () if arguments.only else alarms(seeds[:1], jobs=max(1, arguments.jobs))
     for alarm in found:
         print(f"ALARM on the clean runtime: {alarm}")
-    if arguments.to:
-        print(f"wrote {shown(Path(arguments.to).absolute())}")
+    if file:
+        print(f"wrote {shown(file.absolute())}")
     bad = [row for row in done if row.survived or row.larger]
     print(
         f"{len(done) - len(bad)} of {len(done)} killed as expected, {len(found)} alarms on the clean runtime"
@@ -53,6 +54,20 @@ def _told(row: Row) -> str:
     others = sorted({name for look in row.looked for name in look.seen} - {mutant.oracle})
     also = f", also {', '.join(others)}" if others else ", alone" if row.looked else ""
     return f"killed    {name:34} {mutant.oracle} after {row.executions:g} executions{also}"
+
+
+def _file(arguments: argparse.Namespace) -> Path | None:
+    """Where the table goes: where the user says; the whole table in a checkout is its published sample."""
+    if arguments.to:
+        file = Path(arguments.to)
+        if not file.parent.is_dir():
+            raise UsageError(
+                f"--to names a folder that is not there: {shown(file.parent.absolute())}; make it first, or "
+                "give a file in a folder that is, for example --to mutants.md"
+            )
+        return file
+    whole = not arguments.only and not arguments.named
+    return _SAMPLE if whole and _SAMPLE.parent.is_dir() else None
 
 
 def _seeds(text: str) -> tuple[int, ...]:

@@ -47,7 +47,11 @@ def parser() -> argparse.ArgumentParser:
     matrix.add_argument("--named", action="store_true", help="the named oracles alone: no look by the others")
     matrix.add_argument("--looks", type=int, default=50, metavar="N", help="cases that all oracles look at")
     matrix.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
-    matrix.add_argument("--to", metavar="PATH", help="write the table there as Markdown")
+    matrix.add_argument(
+        "--to",
+        metavar="PATH",
+        help="where the table goes (a whole one: reports/samples/mutants.md, in a checkout)",
+    )
     return top
 
 

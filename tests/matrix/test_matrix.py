@@ -64,7 +64,11 @@ def test_the_command_writes_the_table(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["--seeds", "9-1"], "--seeds is '9-1'"), (["--only", "nothing"], "--only names 'nothing'")],
+    [
+        (["--seeds", "9-1"], "--seeds is '9-1'"),
+        (["--only", "nothing"], "--only names 'nothing'"),
+        (["--to", "no/such/folder.md"], "a folder that is not there"),
+    ],
 )
 def test_wrong_words_are_refused(words: list[str], said: str, capsys: Any) -> None:
     """Exit 2, what was given and what is allowed."""
