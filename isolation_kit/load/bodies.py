@@ -10,6 +10,8 @@ __all__ = ["LONGEST", "body_of"]
 
 LONGEST = 8 << 20  # bytes of an answer that are read; the rest is counted as unread
 _CHUNK = 64 << 10
+_SECONDS = 60.0  # of one answer
+_MEMBERS = 64  # of a packed answer
 _DRIP, _DRIPS, _PAUSE = 64, 8, 0.002  # bytes, reads and seconds of a slow reader
 
 
@@ -19,16 +21,21 @@ def body_of(stream: Any, *, drips: bool) -> tuple[bytes, int]:
     Args:
         stream: the response; None where there is none.
         drips: read the beginning slowly.
+
+    Raises:
+        TimeoutError: for an answer that does not come to its end.
     """
     if stream is None:
         return b"", 0
     parts: list[bytes] = []
-    size = 0
+    size, ends = 0, time.monotonic() + _SECONDS
     while part := stream.read(_DRIP if drips and len(parts) < _DRIPS else _CHUNK):
         parts.append(bytes(part))
         size += len(part)
         if size > LONGEST:
             return b"".join(parts), max(1, int(stream.get("content-length") or 0) - size)
+        if time.monotonic() > ends:
+            raise TimeoutError
         if drips:
             time.sleep(_PAUSE)
     return _plain(b"".join(parts), stream.get("content-encoding") or "")
@@ -40,9 +47,16 @@ def _plain(data: bytes, encoding: str) -> tuple[bytes, int]:
         return data, 0
     if encoding not in ("gzip", "deflate"):
         return data, len(data)
-    unpacker = zlib.decompressobj(wbits=47 if encoding == "gzip" else 15)
-    try:
-        plain = unpacker.decompress(data, LONGEST)
-    except zlib.error:
-        return data, len(data)
-    return plain, len(unpacker.unconsumed_tail)
+    plain, rest = b"", data
+    for _ in range(_MEMBERS):  # a packed answer may be of several, one behind the other
+        if not rest:
+            break
+        unpacker = zlib.decompressobj(wbits=47 if encoding == "gzip" else 15)
+        try:
+            plain += unpacker.decompress(rest, LONGEST + 1 - len(plain))
+        except zlib.error:
+            return plain or data, len(rest)
+        if not unpacker.eof or len(plain) > LONGEST:  # cut off, or too long
+            return plain, max(1, len(unpacker.unconsumed_tail))
+        rest = unpacker.unused_data
+    return plain, len(rest)

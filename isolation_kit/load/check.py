@@ -1,8 +1,8 @@
 """Judges what a user got back, and what a child saw, against all tokens of the run.
 
 Matching while loading is cheap: a whole token is found by one literal search for the run's prefix. All
-decodings are undone only where something is odd (a required token is missing, an error answer, half a token)
-and in a sample; a report says in how many.
+decodings are undone only where something is odd (a required token is missing, an error answer, half a token,
+the prefix in a common encoding) and in a sample; a report says in how many.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 from isolation_kit.detect import Pool, scan
 from isolation_kit.finding import Direction, Finding, Fingerprint, Verdict
+from isolation_kit.load.hints import encoded, readings
 from isolation_kit.load.identity import LoadTurn
 from isolation_kit.load.tokens import Owner, Tokens
 from isolation_kit.policy import Policy, audience
@@ -21,6 +22,7 @@ from isolation_kit.trace import Channel
 __all__ = ["SAMPLE", "Checker", "Seen"]
 
 SAMPLE = 100  # one response in so many is decoded whatever it looks like
+_UNFOLDED = 16 << 10  # bytes of which every reading is looked at, for tokens of other processes
 _POOL = 8192  # tokens after which a pool begins anew with the recent ones
 _TASKS = frozenset({Slot.TASK_GOAL, Slot.TASK_INPUT})
 _AUDIENCE = {channel: audience(channel) for channel in (Channel.CHILD_REQUEST, Channel.FINAL_OUTPUT)}
@@ -56,6 +58,7 @@ class Checker:
         self._count = 0
         self._pool = Pool(tokens.prefix.decode())
         self._pooled: set[str] = set()
+        self._hints = encoded(tokens.prefix)
 
     def response(self, turn: LoadTurn, data: bytes, *, complete: bool) -> Seen:
         """Judge a response.
@@ -69,10 +72,10 @@ class Checker:
         found = self._judged(owners, turn.owner, turn.since, self._root, channel)
         lost = complete and any(token.encode() not in data for token in turn.required)
         odd = lost or (not complete and data != b"") or data.count(self._tokens.prefix) > len(owners)
-        decoded, unread = odd or self._count % SAMPLE == 0, 0
+        decoded, unread = odd or self._hidden(data) or self._count % SAMPLE == 0, 0
         if decoded:
             hits, unread = self._hits(data, turn.required)
-            found += self._decoded(hits, turn.owner, turn.since, self._root, channel)
+            found += self._decoded(data, hits, turn.owner, turn.since, self._root, channel)
             lost = lost and not {token for token, _ in hits}.issuperset(turn.required)
         if lost:
             found.append(
@@ -92,10 +95,11 @@ class Checker:
             return Seen()  # somebody else's user: not of this run
         owners = list(self._tokens.owners(data))
         found = self._judged(owners, number, 0, agent, Channel.CHILD_REQUEST)
-        decoded, unread = self._count % SAMPLE == 0 or data.count(self._tokens.prefix) > len(owners), 0
+        odd = data.count(self._tokens.prefix) > len(owners) or self._hidden(data)
+        decoded, unread = odd or self._count % SAMPLE == 0, 0
         if decoded:
             hits, unread = self._hits(data, ())
-            found += self._decoded(hits, number, 0, agent, Channel.CHILD_REQUEST)
+            found += self._decoded(data, hits, number, 0, agent, Channel.CHILD_REQUEST)
         if whole and not any(owner.user == number and owner.slot in _TASKS for owner in owners):
             found.append(
                 self._finding(_TASK_LOST, agent, Channel.CHILD_REQUEST, "", Verdict.LOSS, "verbatim", number)
@@ -120,14 +124,23 @@ class Checker:
                 )
         return out
 
+    def _hidden(self, data: bytes) -> bool:
+        """True if the run's prefix stands in `data` in a common encoding: then all of them are undone."""
+        return any(hint in data for hint in self._hints)
+
     def _decoded(
-        self, hits: list[tuple[str, str]], user: int, since: int, agent: str, channel: Channel
+        self, data: bytes, hits: list[tuple[str, str]], user: int, since: int, agent: str, channel: Channel
     ) -> list[Finding]:
+        """What stands in other forms; tokens that this process never saw are read only where a hint is."""
         out: list[Finding] = []
         for token, form in hits:
             owner = self._tokens.owner(token)
             if owner is not None and form != "verbatim":
                 out += self._judged([owner], user, since, agent, channel, form)
+        if not out and self._hidden(data):
+            for form, reading in readings(data[:_UNFOLDED]):
+                owners = list(self._tokens.owners(reading))
+                out += self._judged(owners, user, since, agent, channel, form)
         return out
 
     def _hits(self, data: bytes, own: tuple[str, ...]) -> tuple[list[tuple[str, str]], int]:
@@ -170,8 +183,8 @@ def _direction(owner: Owner, user: int, since: int, channel: Channel) -> Directi
 
 
 def _once(found: list[Finding]) -> tuple[Finding, ...]:
-    """One finding a fingerprint and form: a response counts once for each."""
-    return tuple({(item.fingerprint, item.kind, item.form): item for item in found}.values())
+    """One finding a fingerprint, in the form that was seen first: a response counts once for each."""
+    return tuple({(item.fingerprint, item.kind): item for item in reversed(found)}.values())[::-1]
 
 
 def _digest(target: str, what: str, owner: int) -> str:

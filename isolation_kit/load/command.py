@@ -30,6 +30,11 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
             f"--users {arguments.users} --processes {arguments.processes} is no load; give at least one "
             "user, for example --users 100"
         )
+    if not all(Path(file).exists() for file in (arguments.file or ".").split(",")):
+        raise UsageError(
+            f"--file {Path(arguments.file).name[:60]} is not there; name your locustfile, for example "
+            "-f locustfile.py"
+        )
     output = Path(arguments.output)
     files = [Path(arguments.file) if arguments.file else _FILES / "isolation_service.py"]
     files += [_FILES / "isolation_ramp.py"] if arguments.ramp else []

@@ -12,7 +12,7 @@ from isolation_kit.content import TOKEN, Attack
 from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Answer, Delegate, Place, Scenario, Slot, TurnPlan, UseTool, fill
 
-__all__ = ["FAMILIES", "SLOTS", "Script", "scripts_of"]
+__all__ = ["FAMILIES", "SLOTS", "Script", "check_families", "scripts_of"]
 
 FAMILIES = ("cross-user", "noise-injection", "boundary-overflow")
 WINDOW = 4000  # characters of a task at which the reference runtime cuts
@@ -67,18 +67,27 @@ def scripts_of(
     Raises:
         UsageError: for a family that does not exist, or without any attack left.
     """
-    for family in families:
-        if family not in FAMILIES:
-            raise UsageError(
-                f"family {family[:40]!r} is unknown; allowed: {', '.join(FAMILIES)}; for example "
-                f"{FAMILIES[0]}"
-            )
+    check_families(families)
     found = [attack for attack in attacks if attack.family in families and _speaks(attack)]
     if not found:
         raise UsageError("none of the attacks has words for a user and a task; add the shipped ones back")
     by_family = [[attack for attack in found if attack.family == family] for family in families]
     rounds = zip_longest(*(_all_of(mine, target) for mine in by_family if mine))
     return tuple(script for scripts in rounds for script in scripts if script is not None)
+
+
+def check_families(families: Sequence[str]) -> None:
+    """Refuse a name that is no family.
+
+    Raises:
+        UsageError: names those that there are.
+    """
+    for family in families:
+        if family not in FAMILIES:
+            raise UsageError(
+                f"family {family[:40]!r} is unknown; allowed: {', '.join(FAMILIES)}; for example "
+                f"{FAMILIES[0]}"
+            )
 
 
 def _all_of(attacks: Sequence[Attack], target: str) -> list[Script]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import secrets
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from isolation_kit.errors import UsageError
-from isolation_kit.load.scripts import FAMILIES
+from isolation_kit.load.scripts import FAMILIES, check_families
 
 __all__ = ["LoadSettings", "add_options"]
 
 _PREFIX = "isolation_"
+_N = TypeVar("_N", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,12 @@ class LoadSettings:
                 f"a tolerance of {self.tolerance:g} is none; allowed is a share of 0 to 1, for example "
                 "--tolerance 0.01"
             )
+        if not 0 < self.step <= 3600:
+            raise UsageError(
+                f"a step of {self.step:g} seconds is none; allowed are more than 0 and at most "
+                "3600, for example --step-seconds 5"
+            )
+        check_families(self.families)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> LoadSettings:
@@ -57,17 +64,27 @@ class LoadSettings:
             name.removeprefix(_PREFIX): value for name, value in options.items() if name.startswith(_PREFIX)
         }
         return cls(
-            seed=int(own["seed"]),
+            seed=_number(own, "seed", int, "7"),
             config=Path(own["config"]) if own["config"] else None,
             output=Path(own["output"]),
             families=tuple(filter(None, own["families"].split(","))) or FAMILIES,
             recording=Path(own["recording"]) if own["recording"] else None,
-            tolerance=float(own["tolerance"]),
+            tolerance=_number(own, "tolerance", float, "0.01"),
             check=own["check"] != "off",
-            step=float(own["step_seconds"]),
+            step=_number(own, "step_seconds", float, "5"),
             page=str(options.get("html_file") or ""),
             url=str(options.get("host") or ""),
         )
+
+
+def _number(own: Mapping[str, Any], name: str, kind: Callable[[str], _N], like: str) -> _N:
+    try:
+        return kind(own[name])
+    except ValueError:
+        option = name.replace("_", "-")
+        raise UsageError(
+            f"--{option} {own[name][:20]!r} is no number; for example --{option} {like}"
+        ) from None
 
 
 def add_options(parser: ArgumentParser) -> None:

@@ -19,7 +19,7 @@ import gevent
 from locust import FastHttpUser, LoadTestShape, events, task
 from locust.contrib.fasthttp import FastHttpSession
 from locust.env import Environment
-from locust.exception import StopUser
+from locust.exception import InterruptTaskSet, RescheduleTask, StopUser
 from locust.runners import MasterRunner, WorkerRunner
 
 from isolation_kit.content import load_attacks
@@ -39,6 +39,7 @@ __all__ = ["IsolationRamp", "IsolationUser", "ServiceUser"]
 
 _KEY, _FAILED, _WORDS = "isolation", "isolation_failed", "isolation_words"  # on Locust's environment
 _END, _LAST = "isolation_end", "isolation_last"  # messages to and from workers
+_HEARD = "isolation_heard"  # the workers that told something
 _PATIENCE = 20.0  # seconds for all workers to end
 _USAGE = 2
 _FULL = 409  # a session that takes no further turn
@@ -47,11 +48,12 @@ log = logging.getLogger(__name__)
 
 
 class _Session(FastHttpSession):
-    """Asks for plain answers: what is packed in a way that nobody here unpacks could not be judged."""
+    """Asks for plain answers, which can be judged, and follows no redirect: tokens stay where they belong."""
 
     def request(self, *words: Any, **more: Any) -> Any:
         """Send a request."""
         more["headers"] = {"Accept-Encoding": "identity", **(more.get("headers") or {})}
+        more.setdefault("allow_redirects", False)
         return super().request(*words, **more)
 
 
@@ -102,6 +104,7 @@ class IsolationUser(FastHttpUser):
             log.error("%s", error)
             raise StopUser from None
         self.client = self._session()
+        self._raised = False
         self._usual = 0.01  # seconds that an answer takes, of late
         self._dice = random.Random(self.identity.number)  # noqa: S311  (who does what, no secret)
 
@@ -124,8 +127,23 @@ class IsolationUser(FastHttpUser):
             self._renew()
         drips = chance > 1 - self.slow
         self.run_part.sent("slow" if drips else "")
-        with self.say(turn, {"catch_response": True, "stream": True, "name": "turn"}) as response:
-            self._judge(turn, response, drips)
+        try:
+            with self.say(turn, {"catch_response": True, "stream": True, "name": "turn"}) as response:
+                self._judge(turn, response, drips)
+        except (StopUser, InterruptTaskSet, RescheduleTask):
+            raise
+        except Exception as error:  # whatever say raises: a turn that nobody judged is a failure
+            self._unsaid(turn, error)
+
+    def _unsaid(self, turn: LoadTurn, error: Exception) -> None:
+        """Count a turn that came to nothing; only the type is told, because turns hold tokens."""
+        kind = f"a turn raised {type(error).__name__}"
+        if not self._raised:
+            log.error("%s; say(turn, how) must return self.client.post(path, json=..., **how)", kind)
+        self._raised = True
+        self.run_part.failed(kind)
+        self.identity.unsure(turn)
+        gevent.sleep(0.05)
 
     def _judge(self, turn: LoadTurn, response: Any, drips: bool) -> None:
         run, status, unread = self.run_part, int(response.status_code or 0), 0
@@ -166,6 +184,8 @@ class IsolationUser(FastHttpUser):
         try:
             with gevent.Timeout(0.0005 + self._dice.random() * self._usual, False):
                 self.say(turn, {"catch_response": True, "stream": True, "name": "turn (broken off)"})
+        except Exception as error:
+            self._unsaid(turn, error)
         finally:
             self.client.client.close()
             self.client = kept
@@ -310,6 +330,7 @@ def _tell(environment: Environment, client_id: str, data: dict[str, Any], **_: A
 
 
 def _hear(environment: Environment, client_id: str, data: dict[str, Any], **_: Any) -> None:
+    environment.__dict__.setdefault(_HEARD, set()).add(client_id)
     if _KEY in data:
         _control(environment).hear(Counts.from_json(data[_KEY]))
 
@@ -319,13 +340,14 @@ def _collect(environment: Environment, **_: Any) -> None:
     runner = environment.runner
     assert isinstance(runner, MasterRunner)
     waiting = environment.__dict__[_LAST] = {client.id for client in runner.clients.all}
-    asked = len(waiting)
+    asked = waiting | environment.__dict__.get(_HEARD, set())
+    gone = asked - waiting  # Locust has struck them off: killed, or cut off for a minute
     runner.send_message(_END)
     ends = time.monotonic() + _PATIENCE
     while waiting and time.monotonic() < ends:
         gevent.sleep(0.05)
-    if waiting and _KEY in environment.__dict__:
-        trouble = f"{len(waiting)} of {asked} workers did not tell what they counted last"
+    if (gone or waiting) and _KEY in environment.__dict__:
+        trouble = f"{len(gone | waiting)} of {len(asked)} workers did not tell what they counted last"
         _control(environment).troubles.append(trouble)
 
 
@@ -340,7 +362,7 @@ def _tell_last(environment: Environment, msg: Any, **_: Any) -> None:
 
 
 def _hear_last(environment: Environment, msg: Any, **_: Any) -> None:
-    _hear(environment, "", msg.data)
+    _hear(environment, msg.node_id, msg.data)
     environment.__dict__.get(_LAST, set()).discard(msg.node_id)
 
 

@@ -65,7 +65,7 @@ class Listener:
             try:
                 for line in self._lines():
                     self._batch(line)
-            except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError):
+            except Exception:  # whatever comes over the line, and whatever judging it raises, is tried again
                 self._pause()
 
     def quiet(self, now: float) -> float:
@@ -109,7 +109,9 @@ class Listener:
         if self._following >= 0 and first > self._following:
             self.missed += first - self._following
         self._following = first + len(views)
+        self.missed += len(views)
         for view in views:
             self.received += 1
             self._last = time.monotonic()
             self.on_view(view)
+            self.missed -= 1  # what could not be judged stays missed

@@ -41,7 +41,8 @@ def serve(
     Raises:
         UsageError: if the address cannot be listened on, or the side channel would not stay on the loopback.
     """
-    seams_of(settings.twin, settings.target, settings.latency)  # a wrong name is told before anything starts
+    # A wrong name is told before anything starts.
+    seams_of(settings.twin, settings.target, settings.latency, settings.launch)
     recording = None
     if record is not None:
         if not _stays_here(host):

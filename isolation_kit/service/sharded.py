@@ -114,7 +114,7 @@ async def opened(settings: ServiceSettings, recording: Recording | None = None) 
         UsageError: for an unknown twin.
         StoreError: if the store's file cannot be opened.
     """
-    seams = seams_of(settings.twin, settings.target, settings.latency)
+    seams = seams_of(settings.twin, settings.target, settings.latency, settings.launch)
     specs = children_of(settings.target)
     children = frozenset(spec.name for spec in specs)
     digest = keyed_digest(secrets.token_bytes(32))

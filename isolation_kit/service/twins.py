@@ -16,7 +16,7 @@ from isolation_kit.errors import UsageError
 from isolation_kit.runtime import CLEAN, Child, ChildSpec, ParentScope, Parts, StepKey, Store
 from isolation_kit.service.desk import Enter, Session
 from isolation_kit.service.script import Asked, Backend
-from isolation_kit.service.settings import TargetName
+from isolation_kit.service.settings import Launching, TargetName
 
 __all__ = ["TWINS", "Seams", "Twin", "seams_of"]
 
@@ -198,11 +198,12 @@ TWINS: tuple[Twin, ...] = (
 )
 
 
-def seams_of(name: str, target: TargetName, latency: float) -> Seams:
+def seams_of(name: str, target: TargetName, latency: float, launch: Launching = "inline") -> Seams:
     """The seams of a twin, or the clean ones for "".
 
     Raises:
-        UsageError: for an unknown twin, or one of the other target.
+        UsageError: for an unknown twin, one of the other target, or one whose defect lies within the child if
+            children live in processes of their own, which run the clean code.
     """
     if not name:
         return Seams()
@@ -217,4 +218,10 @@ def seams_of(name: str, target: TargetName, latency: float) -> Seams:
             f"twin {name!r} is a defect of the target {twin.target!r}, not of {target!r}; for example "
             f"--target {twin.target} --twin {name}"
         )
-    return twin.make(latency)
+    seams = twin.make(latency)
+    if launch == "process" and seams.parts.new_child is not CLEAN.new_child:
+        raise UsageError(
+            f"twin {name!r} keeps children in the service's own process; allowed is --launch inline, for "
+            f"example --twin {name} --launch inline"
+        )
+    return seams

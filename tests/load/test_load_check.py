@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 
 import pytest
 
@@ -119,6 +120,35 @@ def test_an_encoded_token_is_found_in_the_sample() -> None:
         turn = two.ann.next()
         found |= kinds(two.judge.response(turn, answer(turn, hidden), complete=True).findings)
     assert (Verdict.LEAK, "task.input", str(Direction.ACROSS)) in found
+
+
+ENCODED = {
+    "base64": lambda text, shift: base64.b64encode(b"x" * shift + text.encode() + b" here").decode(),
+    "hex": lambda text, shift: (b"x" * shift + text.encode()).hex(),
+    "reversed": lambda text, shift: text[::-1],
+    "upper": lambda text, shift: text.upper(),
+    "rot13": lambda text, shift: codecs.encode(text, "rot13"),
+}
+
+
+@pytest.mark.parametrize("form", ENCODED)
+def test_a_common_encoding_is_found_at_once(form: str) -> None:
+    """In the first answer that shows it, whatever stands before, and whichever process made the token."""
+    other = Identities(Tokens(7), SCRIPTS, 1).take()
+    for shift in range(3):
+        two = Two()
+        turn, hidden = two.ann.next(), ENCODED[form](other.next().required[0], shift)
+        seen = two.judge.response(turn, answer(turn, hidden), complete=True)
+        assert kinds(seen.findings) == {(Verdict.LEAK, "task.input", "across")}
+
+
+def test_a_response_counts_once_for_each_fingerprint() -> None:
+    """Verbatim and encoded in one answer is one finding."""
+    two = Two()
+    turn, token = two.ann.next(), two.bob.next().required[0]
+    coded = base64.b64encode(token.encode()).decode()
+    (found,) = two.judge.response(turn, answer(turn, token, coded), complete=True).findings
+    assert found.form == "verbatim"
 
 
 def test_policy_marks_and_never_removes() -> None:

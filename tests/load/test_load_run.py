@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from isolation_kit.finding import Verdict
 from isolation_kit.journal import read
 from isolation_kit.load.outcome import Load
 from isolation_kit.load.run import Run
-from isolation_kit.load.settings import LoadSettings
+from isolation_kit.load.settings import LoadSettings, add_options
 
 
 def run_in(folder: Path) -> Run:
@@ -65,8 +66,21 @@ def test_what_a_lost_worker_wrote_counts(tmp_path: Path) -> None:
     assert ended(run) is Verdict.LEAK
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.1])
-def test_a_tolerance_out_of_bounds_is_refused(share: float) -> None:
-    """A share is 0 to 1."""
-    with pytest.raises(UsageError, match="0 to 1"):
-        LoadSettings(7, tolerance=share)
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("tolerance", "-0.1", "0 to 1"),
+        ("tolerance", "nan", "0 to 1"),
+        ("tolerance", "much", "is no number"),
+        ("seed", "mine", "is no number"),
+        ("step_seconds", "0", "more than 0"),
+        ("families", "nobody", "allowed: cross-user"),
+    ],
+)
+def test_options_out_of_bounds_are_refused(name: str, given: str, said: str) -> None:
+    """A share is 0 to 1, a number is a number, a family is one of those that there are."""
+    parser = ArgumentParser()
+    add_options(parser)
+    options = {**vars(parser.parse_args([])), f"isolation_{name}": given}
+    with pytest.raises(UsageError, match=said):
+        LoadSettings.of(options)

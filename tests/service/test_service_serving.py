@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,13 @@ from isolation_kit.service.serving import _token
     [
         (["serve", "--twin", "nobody"], "allowed: shared-identity"),
         (["serve", "--target", "both"], "allowed: task, rules"),
+        (["serve", "--twin", "pooled-child", "--launch", "process"], "allowed is --launch inline"),
         (["serve", "--parents", "65"], "allowed are 1 to 64"),
         (["serve", "--host", "0.0.0.0", "--record", "token"], "stays on the loopback"),
         (["serve", "--host", "no.such.host.invalid"], "cannot be listened on"),
         (["load", "--host", "127.0.0.1:80"], "--host is no URL"),
         (["load", "--host", "http://127.0.0.1:80", "--users", "0"], "at least one user"),
+        (["load", "--host", "http://127.0.0.1:80", "-f", "missing.py"], "name your locustfile"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -67,4 +70,8 @@ def test_a_listener_counts_what_the_service_dropped() -> None:
     for line in (b'{"from":3,"views":[{},{}]}', b'{"from":9,"views":[{}]}', b'{"from":0,"views":[{}]}'):
         listener._batch(line)
     assert (listener.received, listener.missed, len(seen)) == (4, 4, 4)
+    listener.on_view = lambda view: seen[view["number"]]
+    with suppress(KeyError):
+        listener._batch(b'{"from":1,"views":[{"number":0},{},{}]}')
+    assert listener.missed == 6
     assert "token" not in repr(listener)
