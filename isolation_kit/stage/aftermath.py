@@ -31,7 +31,8 @@ __all__ = ["Aftermath"]
 _WORK = frozenset({Slot.CHILD_TEXT, Slot.CHILD_TOOL_ARGS, Slot.CHILD_TOOL_RESULT, Slot.CHILD_TOOL_NOISE})
 _CHILDS = _WORK | {Slot.TASK_GOAL, Slot.TASK_INPUT, Slot.TASK_CONSTANTS, Slot.CHILD_ANSWER}
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-_PATIENCE = 20  # waits of 10 ms for what is about to end
+_MOMENT = 0.01  # seconds
+_PATIENCE = 20  # moments that are waited for what is about to end
 _MOST_PATHS = 1  # of one execution: it is a search through all of the process
 _MOST = 40  # remnants of one look: a flood of them is one fault
 
@@ -76,11 +77,19 @@ class Aftermath:
             for kind, data in zip(("arguments", "environment"), outside.arguments(pid), strict=True):
                 self._keep(self._scanned(kind, Channel.ENVIRONMENT, "process", data, _secret), ())
 
-    def after_turn(self, index: int) -> None:
+    async def after_turn(self, index: int) -> None:
         """All children of a turn have ended."""
+        # What woke this very step (a future with a tool's reply, when a tool ran in a task or a thread of its
+        # own) is held by the event loop until the step ends, and a thread drops its work a moment later.
+        await asyncio.sleep(0)
         self._learn()
+        held = reachable.held_since(self._tokens, self._kit())
+        if held:
+            held = []  # a look must not keep what it looks for
+            await asyncio.sleep(_MOMENT)
+            held = reachable.held_since(self._tokens, self._kit())
         found = [*self._environ(index), *self._files(index, _childs), *self._of_survivors(index, _work)]
-        self._keep(found, self._objects(index, _work, reachable.held_since(self._tokens, self._kit())))
+        self._keep(found, self._objects(index, _work, held))
 
     async def after_case(self) -> None:
         """The target is torn down, unless it stays up for the campaign."""
@@ -153,7 +162,7 @@ class Aftermath:
             left = list(self._running.more(self._plain))
             if not left:
                 break
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(_MOMENT)
         return left
 
     # -- within the heap ---------------------------------------------------------------------------------

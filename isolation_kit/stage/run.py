@@ -175,13 +175,13 @@ class Runner:
         if case.scenario.concurrent:
             answered = tuple(await asyncio.gather(*(_turn(case, say, index) for index in indices)))
             if look is not None:
-                look.after_turn(indices[-1])
+                await look.after_turn(indices[-1])
             return answered
         out = []
         for index in indices:
             out.append(await _turn(case, say, index))
             if look is not None:
-                look.after_turn(index)
+                await look.after_turn(index)
         return tuple(out)
 
     async def _conducted(self, case: Case, say: Say) -> tuple[bool, ...]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tiny_target import at, full_case, full_turn, tiny, two_users
 from isolation_kit.finding import Judgement, Verdict
 from isolation_kit.policy import Allow, Policy
 from isolation_kit.scenario import Temperament
+from isolation_kit.stage import Stage
 from isolation_kit.trace import Remnant, Trace
 
 Judge = Callable[..., Judgement]
@@ -184,6 +185,25 @@ def test_what_the_parent_rightly_holds_does_not_count(judge: Judge) -> None:
     """Its own history, the task and the answer, while it lives; several users and turns."""
     judgement = judge("destroy", tiny(), two_users())
     assert (judgement.verdict, judgement.findings) == (Verdict.PASS, ())
+
+
+def test_a_reply_that_woke_the_last_step_of_a_turn_is_not_left(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool that runs in a thread hands its reply over in a future, which the loop holds for a moment."""
+    plain = Stage.tool
+
+    def threaded(stage: Stage, name: str, agent: str) -> Callable[[str], Awaitable[str]]:
+        find = plain(stage, name, agent)
+
+        async def call(query: str) -> str:
+            return await asyncio.to_thread(str, await find(query))
+
+        return call
+
+    monkeypatch.setattr(Stage, "tool", threaded)
+    assert judge("destroy", tiny(), full_case()).findings == ()
+    assert found(judge("destroy", leaving(in_a_global), full_case()))
 
 
 def test_a_leak_that_another_channel_shows_is_not_told_twice(judge: Judge) -> None:
