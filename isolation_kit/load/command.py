@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from argparse import Namespace
 from importlib.util import find_spec
@@ -42,7 +43,7 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
     words = ["-f", ",".join(map(str, files)), "--headless", "--host", arguments.host, "-u", users]
     words += ["-r", users, "--only-summary", "--loglevel", "WARNING", "--html", str(output / "locust.html")]
     words += [] if arguments.ramp else ["-t", arguments.time]
-    words += ["--processes", str(arguments.processes)] if arguments.processes else []
+    words += _workers(arguments.processes) if arguments.processes else []
     for name, value in (
         ("output", arguments.output),
         ("seed", arguments.seed),
@@ -55,3 +56,11 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
     ):
         words += [f"--isolation-{name}", str(value)] if value else []
     return (sys.executable, "-m", "locust", *words)
+
+
+def _workers(processes: int) -> list[str]:
+    """Workers of this run only: on the loopback, and at a port that no other run, or what one left, knows."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = ["--processes", str(processes), "--master-bind-host", "127.0.0.1", "--master-bind-port", port]
+    return [*words, "--master-port", port]

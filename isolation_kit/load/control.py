@@ -20,6 +20,7 @@ from isolation_kit.load.views import Listener, token_of
 
 __all__ = ["Control"]
 
+_STRANGER = "a worker of another run had joined: what it counted was left out"
 _DRAIN = 5.0  # seconds for the last views to arrive
 _QUIET = 0.5  # seconds without a view after which none is expected
 
@@ -72,6 +73,13 @@ class Control:
     def hear(self, counts: Counts) -> None:
         """Add what a worker counted since it told last."""
         self.run.total = self.run.total.merge(counts)
+
+    def tell(self, run: str, counts: str) -> None:
+        """Add what a worker of `run` told; one that an earlier run left behind is told apart."""
+        if run == self.run.tokens.run:
+            self.hear(Counts.from_json(counts))
+        elif _STRANGER not in self.troubles:
+            self.troubles.append(_STRANGER)
 
     def finish(self, latency: Mapping[str, float], notes: Sequence[str], command: Sequence[str]) -> Finished:
         """Wait for the last views, judge the run and write its reports.

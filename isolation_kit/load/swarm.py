@@ -28,7 +28,6 @@ from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict
 from isolation_kit.load.bodies import body_of
 from isolation_kit.load.control import Control
-from isolation_kit.load.counts import Counts
 from isolation_kit.load.identity import Identity, LoadTurn
 from isolation_kit.load.ramp import Ramp
 from isolation_kit.load.run import Run
@@ -326,13 +325,14 @@ def _start(environment: Environment, **_: Any) -> None:
 
 def _tell(environment: Environment, client_id: str, data: dict[str, Any], **_: Any) -> None:
     if _KEY in environment.__dict__:
-        data[_KEY] = _control(environment).run.counts.take().to_json()
+        run = _control(environment).run
+        data[_KEY] = [run.tokens.run, run.counts.take().to_json()]
 
 
 def _hear(environment: Environment, client_id: str, data: dict[str, Any], **_: Any) -> None:
     environment.__dict__.setdefault(_HEARD, set()).add(client_id)
     if _KEY in data:
-        _control(environment).hear(Counts.from_json(data[_KEY]))
+        _control(environment).tell(*data[_KEY])
 
 
 def _collect(environment: Environment, **_: Any) -> None:

@@ -60,9 +60,9 @@ def loaded(folder: Path, url: str, *options: str) -> tuple[int, dict[str, Any], 
 
 
 def swarmed(folder: Path, url: str, *options: str) -> tuple[int, dict[str, Any], str]:
-    """The same with Locust's own command, for the folder's locustfile.py: six users for three seconds."""
+    """The same with Locust's own command, for the folder's locustfile.py: six users for two seconds."""
     words = (sys.executable, "-m", "locust", "-f", "locustfile.py", "--headless", "--only-summary")
-    return _run(folder, (*words, "-u", "6", "-r", "6", "-t", "3s", "--host", url, *options))
+    return _run(folder, (*words, "-u", "6", "-r", "6", "-t", "2s", "--host", url, *options))
 
 
 def _run(folder: Path, words: Sequence[str]) -> tuple[int, dict[str, Any], str]:

@@ -20,8 +20,8 @@ def _report(folder: Path) -> Any:
 
 def test_the_clean_service_passes(tmp_path: Path) -> None:
     """Exit code 0; answers and what children saw were judged; nothing leaked, failed or was missed."""
-    with served(tmp_path, "--record", "token", "--parents", "4") as url:
-        code, told, text = loaded(tmp_path, url, "--users", "8", "--time", "2s", "--recording", "token")
+    with served(tmp_path, "--record", "token", "--parents", "4", "--latency", "20") as url:
+        code, told, text = loaded(tmp_path, url, "--users", "8", "--time", "1s", "--recording", "token")
     counted = told["counters"]
     assert (code, told["verdict"]) == (0, "PASS"), text
     assert [counted[name] for name in ("leaks", "losses", "failed", "missed_views")] == [0, 0, 0, 0]
@@ -34,8 +34,8 @@ def test_the_clean_service_passes(tmp_path: Path) -> None:
 
 def test_workers_count_a_leaky_twin_to_the_last(tmp_path: Path) -> None:
     """Exit code 1; the master's leaks are as many as the workers wrote into their findings logs."""
-    options = ("--users", "8", "--time", "4s", "--processes", "2")
-    with served(tmp_path, "--twin", "shared-identity", "--parents", "4") as url:
+    options = ("--users", "8", "--time", "2s", "--processes", "2")
+    with served(tmp_path, "--twin", "shared-identity", "--parents", "4", "--latency", "20") as url:
         code, told, text = loaded(tmp_path, url, *options)
     assert code == 1, text
     logs = list((tmp_path / ".isolation" / "journal").glob("*.jsonl"))

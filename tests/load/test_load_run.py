@@ -11,9 +11,12 @@ import pytest
 from isolation_kit.errors import UsageError
 from isolation_kit.finding import Verdict
 from isolation_kit.journal import read
+from isolation_kit.load.control import Control
+from isolation_kit.load.counts import Counts
 from isolation_kit.load.outcome import Load
 from isolation_kit.load.run import Run
 from isolation_kit.load.settings import LoadSettings, add_options
+from isolation_kit.load.tokens import Tokens
 
 
 def run_in(folder: Path) -> Run:
@@ -84,3 +87,14 @@ def test_options_out_of_bounds_are_refused(name: str, given: str, said: str) -> 
     options = {**vars(parser.parse_args([])), f"isolation_{name}": given}
     with pytest.raises(UsageError, match=said):
         LoadSettings.of(options)
+
+
+def test_a_worker_of_another_run_is_told_apart(tmp_path: Path) -> None:
+    """What a killed run left behind may join the next one: its counters are left out, once said."""
+    control = Control(LoadSettings(7, output=tmp_path / "out"))
+    counts = Counts()
+    counts.checked("cross-user", 1, ())
+    for run in (control.run.tokens.run, Tokens(8).run, Tokens(8).run):
+        control.tell(run, counts.to_json())
+    assert control.run.total.sum("checked") == 1
+    assert len(control.troubles) == 1
