@@ -108,7 +108,7 @@ class Tally:
     cases: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     oracles: Counter[tuple[str, str]] = field(default_factory=Counter)
-    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reasons: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     hits: dict[Key, Hits] = field(default_factory=dict)
     able: Counter[tuple[str, str]] = field(default_factory=Counter)
     planted: Counter[str] = field(default_factory=Counter)
@@ -135,7 +135,7 @@ class Tally:
             status = str(judgement.verdict) if judgement.applicable else "not applicable"
             self.oracles[judgement.oracle, status] += 1
             if judgement.reason:
-                self.reasons[judgement.oracle, judgement.reason] += 1
+                self.reasons[judgement.oracle, judgement.reason, status] += 1
             if judgement.applicable and judgement.verdict not in (Verdict.ERROR, Verdict.INCONCLUSIVE):
                 self.able[judgement.oracle, mode] += 1
         where = (outcome.block, outcome.index, outcome.digest)
@@ -246,8 +246,11 @@ def _load(raw: Mapping[str, Any]) -> Tally:
         )
         for item in raw["hits"]
     }
+    counters = {name: counter(raw[name]) for name in _COUNTERS}
+    # Reports of an earlier version keep a reason without the status that it explains.
+    counters["reasons"] = Counter({(*key, "")[:3]: count for key, count in counters["reasons"].items()})
     return Tally(
-        **{name: counter(raw[name]) for name in _COUNTERS},
+        **counters,
         hits=hits,
         task_responses=raw["task_responses"],
         refused=raw["refused"],

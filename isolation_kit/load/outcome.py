@@ -159,7 +159,7 @@ def _add_troubles(tally: Tally, load: Load) -> None:
         troubles.append(f"{load.missed} views of children were not seen: the side channel dropped them")
     for why in troubles:
         tally.oracles["canary", str(Verdict.INCONCLUSIVE)] += 1
-        tally.reasons["canary", why] += 1
+        tally.reasons["canary", why, str(Verdict.INCONCLUSIVE)] += 1
 
 
 def _smallest(entries: Sequence[Entry]) -> tuple[Smallest, ...]:

@@ -126,7 +126,7 @@ def glance(
             count += tally.n
             seen |= {name for (name, verdict) in tally.oracles if verdict in (Verdict.LEAK, Verdict.LOSS)}
             unsure = {name for (name, verdict) in tally.oracles if verdict in _UNSURE}
-            doubted |= {f"{name}: {reason}" for (name, reason) in tally.reasons if name in unsure}
+            doubted |= {f"{name}: {reason}" for (name, reason, _) in tally.reasons if name in unsure}
     return Glance(declaration.name, count, frozenset(seen), tuple(sorted(doubted)))
 
 

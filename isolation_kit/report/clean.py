@@ -85,12 +85,13 @@ class Scrub:
 
 def scrub_tally(tally: Tally, scrub: Scrub) -> Tally:
     """The same counters under clean names; names that become equal are added up."""
-    names = ("cases", "verdicts", "oracles", "reasons", "able", "planted", "channels", "pollution")
+    names = ("cases", "verdicts", "oracles", "able", "planted", "channels", "pollution")
     hits: dict[Key, Hits] = {}
     for (fingerprint, kind, mode), given in sorted(tally.hits.items(), key=lambda item: _order(item[0])):
         key = (scrub.fingerprint(fingerprint), kind, mode)
         hits[key] = hits.get(key, Hits()).merge(_scrub_hits(given, scrub))
     counters: dict[str, Any] = {name: _counter(getattr(tally, name), scrub) for name in names}
+    counters["reasons"] = _counter(tally.reasons, scrub, REASON_LENGTH)
     return replace(tally, hits=hits, **counters)
 
 
@@ -110,8 +111,10 @@ def _scrub_hits(hits: Hits, scrub: Scrub) -> Hits:
     return replace(hits, allowed_by=scrub(hits.allowed_by, 400), first=first, **counters)
 
 
-def _counter(counter: Mapping[Any, int], scrub: Scrub) -> Counter[Any]:
+def _counter(counter: Mapping[Any, int], scrub: Scrub, limit: int = NAME_LENGTH) -> Counter[Any]:
     out: Counter[Any] = Counter()
     for key, count in counter.items():
-        out[tuple(map(scrub, key)) if isinstance(key, tuple) else scrub(key)] += count
+        out[tuple(scrub(part, limit) for part in key) if isinstance(key, tuple) else scrub(key, limit)] += (
+            count
+        )
     return out

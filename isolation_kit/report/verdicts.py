@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -129,20 +130,18 @@ def _trouble(item: ItemFacts, refused_share: float) -> Trouble:
 
 
 def _top_reason(tally: Tally) -> str:
-    """The commonest reason of the oracles that could not conclude."""
-    oracles = {
-        oracle
-        for (oracle, status), count in tally.oracles.items()
-        if status == Verdict.INCONCLUSIVE and count
-    }
-    ranked = _ranked((key, count) for key, count in tally.reasons.items() if key[0] in oracles)
+    """The commonest reason of what could not conclude; why an oracle did not apply elsewhere is no reason."""
+    ranked = _ranked((key, count) for key, count in tally.reasons.items() if key[2] == Verdict.INCONCLUSIVE)
     return f"{ranked[0][0][0]}: {ranked[0][0][1]}" if ranked else ""
 
 
 def _oracles(tally: Tally) -> list[dict[str, Any]]:
     out = []
     for name in sorted({oracle for oracle, _ in tally.oracles}):
-        reasons = _ranked(((key[1], count) for key, count in tally.reasons.items() if key[0] == name))
+        said: Counter[str] = Counter()
+        for (oracle, text, _), count in tally.reasons.items():
+            said[text] += count if oracle == name else 0
+        reasons = _ranked((+said).items())
         out.append(
             {
                 "oracle": name,

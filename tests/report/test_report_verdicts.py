@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from report_samples import LEAKS, POLICY, Leak, Made, clean_twin, leaky, report
 
 from isolation_kit.errors import UsageError
-from isolation_kit.finding import Mode, Verdict
+from isolation_kit.finding import Judgement, Mode, Verdict
+from isolation_kit.fingerprints import CaseOutcome, Tally
+from isolation_kit.outcome import Item, ItemOutcome
 from isolation_kit.report import Baseline, exit_verdict, new
 
 ORDER = ["LEAK", "LOSS", "ERROR", "INCONCLUSIVE", "PASS"]
@@ -149,3 +152,24 @@ def test_an_item_whose_cases_were_all_refused_proves_nothing(share: float) -> No
     assert all_refused["verdict"] == "INCONCLUSIVE"
     assert any("all 8 cases were refused" in text for text in all_refused["items"][0]["reasons"])
     assert report([Made(cases=8, refused=7).outcome()], refused_share=1.0)["verdict"] == "PASS"
+
+
+def test_the_reason_of_a_doubt_is_told_whole_and_not_why_an_oracle_did_not_apply() -> None:
+    """Three cases that an oracle did not apply to outnumber the one in doubt, and explain nothing."""
+    tally = Tally()
+    masks = "the same case gave another View each time: declare under [policy] masks = " + str(["id"] * 20)
+    doubt = Judgement("interleaving", Verdict.INCONCLUSIVE, reason=masks)
+    aside = Judgement.not_applicable("interleaving", "a parrot's own copying")
+    for index, judgement in enumerate([doubt, aside, aside, aside]):
+        outcome = CaseOutcome(0, index, f"{index:016x}", Mode.STRUCTURAL, (Judgement("canary"), judgement))
+        tally.add(outcome)
+    item = ItemOutcome(
+        Item(0, "support", "noise-injection"), requested=4, tally=Tally.from_json(tally.to_json())
+    )
+    assert report([item])["items"][0]["reasons"] == [f"1 of 4 cases are inconclusive (interleaving: {masks})"]
+
+
+def test_a_report_of_an_earlier_version_is_still_read() -> None:
+    """Its reasons have no status."""
+    kept = Tally(reasons=Counter({("repeat", "one run", ""): 2}))
+    assert Tally.from_json(kept.to_json().replace(',""]', "]")) == kept
