@@ -24,8 +24,7 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
     """
     if find_spec("locust") is None:
         raise UsageError("locust is not installed; it comes with an extra: pip install 'isolation-kit[load]'")
-    if urlsplit(arguments.host).scheme not in ("http", "https") or not urlsplit(arguments.host).hostname:
-        raise UsageError("--host is no URL; give scheme, host and port, for example http://127.0.0.1:8089")
+    _check_host(arguments.host)
     if arguments.users < 1 or arguments.processes < 0:
         raise UsageError(
             f"--users {arguments.users} --processes {arguments.processes} is no load; give at least one "
@@ -56,6 +55,21 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
     ):
         words += [f"--isolation-{name}", str(value)] if value else []
     return (sys.executable, "-m", "locust", *words)
+
+
+def _check_host(host: str) -> None:
+    try:
+        parts = urlsplit(host)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        right = False
+    if not right:
+        raise UsageError("--host is no URL; give scheme, host and port, for example http://127.0.0.1:8089")
+    if "@" in parts.netloc:
+        raise UsageError(
+            "--host holds a name or a password, which reports and the process list would show; allowed is a "
+            "URL without, for example http://127.0.0.1:8089; let say() of your locustfile send the header"
+        )
 
 
 def _workers(processes: int) -> list[str]:

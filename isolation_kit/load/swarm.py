@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -41,6 +42,7 @@ _END, _LAST = "isolation_end", "isolation_last"  # messages to and from workers
 _HEARD = "isolation_heard"  # the workers that told something
 _PATIENCE = 20.0  # seconds for all workers to end
 _USAGE = 2
+_LOGIN = re.compile(r"//[^/@]*@")  # name and password of a URL: not for reports
 _FULL = 409  # a session that takes no further turn
 
 log = logging.getLogger(__name__)
@@ -381,7 +383,7 @@ def _finish(environment: Environment, **_: Any) -> None:
         runner.stop()  # interrupted: the users' last answers still count
     shape = environment.shape_class
     notes = (shape.ramp.told(),) if isinstance(shape, IsolationRamp) and shape.ramp is not None else ()
-    command = ("locust", *sys.argv[1:])
+    command = ("locust", *(_LOGIN.sub("//", word) for word in sys.argv[1:]))
     try:
         finished = _control(environment).finish(_latency(environment), notes, command)
     except IsolationKitError as error:

@@ -25,6 +25,8 @@ from isolation_kit.service.serving import _token
         (["serve", "--host", "0.0.0.0", "--record", "token"], "stays on the loopback"),
         (["serve", "--host", "no.such.host.invalid"], "cannot be listened on"),
         (["load", "--host", "127.0.0.1:80"], "--host is no URL"),
+        (["load", "--host", "http://[::1"], "--host is no URL"),
+        (["load", "--host", "http://ann:word@127.0.0.1:80"], "URL without"),
         (["load", "--host", "http://127.0.0.1:80", "--users", "0"], "at least one user"),
         (["load", "--host", "http://127.0.0.1:80", "-f", "missing.py"], "name your locustfile"),
     ],
