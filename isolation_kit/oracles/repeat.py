@@ -1,7 +1,7 @@
-"""The same scenario gives the same trace.
+"""The same scenario gives the same trace, but for what `[policy] masks` leave out.
 
 A target that answers differently to the same case cannot be compared with itself: INCONCLUSIVE, with the
-channels that differ. Sampled, for it doubles the executions.
+channels that differ and the masks that would make them equal. Sampled, for it doubles the executions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from isolation_kit.finding import Judgement, Verdict
+from isolation_kit.oracles.paired import equal
 from isolation_kit.oracles.protocol import Oracle, Variant
+from isolation_kit.oracles.views import Key, Seen, Views, learn, masked
 from isolation_kit.policy import Policy
 from isolation_kit.scenario import Scenario
 from isolation_kit.target import Declaration
@@ -30,14 +32,16 @@ def _check(
     first, second = yield (Variant(scenario), Variant(scenario, repeat=1))
     if first.error or second.error:
         return Judgement.not_applicable(_NAME, "the target failed; the controls say how")
-    differing = sorted(_differing(first, second))
-    if not differing:
-        return Judgement(_NAME)
+    one, two = _steps(first), _steps(second)
+    if one != two and policy.masks:
+        one, two = masked(one, policy.masks), masked(two, policy.masks)
+    if one == two:
+        return equal(_NAME, policy.masks)
+    if policy.masks and not scenario.quiet:
+        return Judgement.not_applicable(_NAME, "a parrot copies what a mask leaves out to where none is")
+    masks, rest = learn(one, two)
     return Judgement(
-        _NAME,
-        Verdict.INCONCLUSIVE,
-        reason=f"the same case gave another trace at {', '.join(differing)}: make ids, clocks and order "
-        "deterministic (stage.ids, stage.clock), or comparing oracles cannot judge",
+        _NAME, Verdict.INCONCLUSIVE, reason=_reason(one, two, masks, rest), masks=tuple(sorted(masks))
     )
 
 
@@ -51,10 +55,20 @@ ORACLE = Oracle(
 )
 
 
-def _differing(first: Trace, second: Trace) -> set[str]:
-    one = [(e.channel, e.agent, e.instance, e.turn, e.data) for e in first.events]
-    two = [(e.channel, e.agent, e.instance, e.turn, e.data) for e in second.events]
-    if one == two:
-        return set()
-    different = {f"{a[1]}/{a[0]}" for a, b in zip(one, two, strict=False) if a != b}
-    return different or {"the number of events"}
+def _steps(trace: Trace) -> Views:
+    """Each event by itself and in its order, under its agent, turn and instance."""
+    return {
+        Key(f"{e.agent}/{e.channel}", e.turn, number): (Seen(e.channel, str(e.instance), e.data),)
+        for number, e in enumerate(trace.events)
+    }
+
+
+def _reason(one: Views, two: Views, masks: frozenset[str], rest: tuple[str, ...]) -> str:
+    """What differs, and what to do about it; short, for a report cuts a long reason."""
+    places = sorted({key.agent for key in one.keys() & two.keys() if one[key] != two[key]})
+    said = f"the same case gave another trace at {', '.join(places) or 'the number of events'}"
+    advice = "make ids, clocks and order deterministic (stage.ids, stage.clock)"
+    if rest or not masks:
+        return f"{said}: {advice}"
+    listed = ", ".join(f'"{mask}"' for mask in sorted(masks))
+    return f"{said}: declare under [policy] masks = [{listed}], or {advice}"

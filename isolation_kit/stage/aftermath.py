@@ -12,6 +12,7 @@ import asyncio
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -32,6 +33,7 @@ _WORK = frozenset({Slot.CHILD_TEXT, Slot.CHILD_TOOL_ARGS, Slot.CHILD_TOOL_RESULT
 _CHILDS = _WORK | {Slot.TASK_GOAL, Slot.TASK_INPUT, Slot.TASK_CONSTANTS, Slot.CHILD_ANSWER}
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _MOMENT = 0.01  # seconds
+_LOOKS = 4  # with a longer wait before each, where threads may still drop what they hold
 _PATIENCE = 20  # moments that are waited for what is about to end
 _MOST_PATHS = 1  # of one execution: it is a search through all of the process
 _MOST = 40  # remnants of one look: a flood of them is one fault
@@ -84,9 +86,11 @@ class Aftermath:
         await asyncio.sleep(0)
         self._learn()
         held = reachable.held_since(self._tokens, self._kit())
-        if held:
+        for number in range(_LOOKS if threading.active_count() > 1 else 1):
+            if not held:
+                break
             held = []  # a look must not keep what it looks for
-            await asyncio.sleep(_MOMENT)
+            await asyncio.sleep(_MOMENT * 2**number)
             held = reachable.held_since(self._tokens, self._kit())
         found = [*self._environ(index), *self._files(index, _childs), *self._of_survivors(index, _work)]
         self._keep(found, self._objects(index, _work, held))

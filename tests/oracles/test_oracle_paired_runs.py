@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tiny_target import at, full_case, tiny
+from tiny_target import at, full_case, tiny, two_users
 
 from isolation_kit.finding import Judgement, Verdict
 from isolation_kit.oracles import Variant, all_oracles, drive
@@ -84,6 +84,19 @@ def test_repeat_names_the_channel_that_differs(judge: Judge) -> None:
     reason = judge("repeat", tiny(headers=chance), full_case()).reason
     assert "kid/child.headers" in reason
     assert "stage.ids" in reason
+
+
+@pytest.mark.parametrize("oracle", ["repeat", "noninterference", "residue", "interleaving"])
+def test_the_mask_that_is_advised_makes_it_pass(oracle: str, judge: Judge) -> None:
+    """An id of the target's own, once it is declared, hinders no judgement; another difference still does."""
+    case = two_users()
+    doubt = judge(oracle, tiny(headers=chance), case)
+    mask = "x_request_id: string"
+    assert mask in doubt.reason
+    policy = Policy(masks=(mask,))
+    assert judge(oracle, tiny(headers=chance), case, policy).verdict is Verdict.PASS
+    other = judge(oracle, tiny(brief=lambda task, h: f"{uuid4()} {task}"), case, policy)
+    assert other.verdict is Verdict.INCONCLUSIVE
 
 
 def test_repeat_passes_on_a_deterministic_target(judge: Judge) -> None:
