@@ -20,10 +20,11 @@ from isolation_kit.runtime import Message, ModelReply, ModelRequest, ToolCall
 from isolation_kit.runtime.messages import ToolFunction
 from isolation_kit.runtime.planning import AGAIN
 
-__all__ = ["ASKED", "Asked", "Backend", "ChildModel", "ParentModel", "tool_of"]
+__all__ = ["ASKED", "Asked", "Backend", "ChildModel", "ParentModel", "tool_of", "went_wrong"]
 
 DEFAULT_REPLY = '{"description": "on record", "status": "open", "amount": 42}'
 _TASK = re.compile("〔([^〔〕]*)〕")
+_WRONG = re.compile(r"That did not work: \w+\.(?:\n|\Z)")
 _RECALLED = 200  # characters of the turn before
 
 
@@ -116,6 +117,11 @@ def _answer(report: str) -> str:
     value = loads(report)
     outputs = value.get("key_outputs") or {}
     return str(outputs.get("answer") or f"That did not work: {value.get('status', 'failed')}.")
+
+
+def went_wrong(answer: str) -> bool:
+    """True if `answer` tells that the child failed or was killed, and nothing else."""
+    return _WRONG.match(answer) is not None
 
 
 def _inputs(messages: Sequence[Message]) -> str:

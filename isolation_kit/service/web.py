@@ -28,7 +28,7 @@ from isolation_kit.errors import StrictJSONError
 from isolation_kit.runtime.text import encodable
 from isolation_kit.service.desk import BusyError, FullError
 from isolation_kit.service.recording import Recording
-from isolation_kit.service.script import DEFAULT_REPLY, Asked
+from isolation_kit.service.script import DEFAULT_REPLY, Asked, went_wrong
 from isolation_kit.service.settings import ServiceSettings
 from isolation_kit.service.sharded import OverloadError, Service, opened
 from isolation_kit.strictjson import loads
@@ -108,7 +108,10 @@ class _Turns:
                 data = await _body(scope, receive, service.settings.body)
             asked = _asked(scope, data)
             headers["x-shard"] = str(service.shard(asked.user))
-            status, told = 200, {"answer": await _answered(service, asked, receive)}
+            answer = await _answered(service, asked, receive)
+            if went_wrong(answer):  # a failure is no answer: whoever asked must not take it for one
+                raise _RefusedError(502, "child_failed", "the child of this turn failed or was killed")
+            status, told = 200, {"answer": answer}
         except _Gone:
             return
         except TimeoutError:

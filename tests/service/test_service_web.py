@@ -11,7 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from isolation_kit.service.recording import Recording
+from isolation_kit.service.script import Asked
 from isolation_kit.service.settings import ServiceSettings
+from isolation_kit.service.sharded import Service
 from isolation_kit.service.web import application
 
 TOKEN = "side-channel-token"
@@ -148,3 +150,23 @@ def test_too_many_turns_at_once_are_refused() -> None:
         assert client.post(PATH, json={"text": "one"}, headers=USER).status_code == 503
         service.in_flight = 0
         assert client.post(PATH, json={"text": "one"}, headers=USER).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("That did not work: killed.", 502),
+        ("That did not work: failed.\nBefore that you asked: x", 502),
+        ("It did not work: x.", 200),
+    ],
+)
+def test_a_failed_child_is_a_failure(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, answer: str, status: int
+) -> None:
+    """Not a whole answer in which something is missing: a load test counts it as a failure, not as a loss."""
+
+    async def turn(service: Service, asked: Asked) -> str:
+        return answer
+
+    monkeypatch.setattr(Service, "turn", turn)
+    assert client.post(PATH, json={"text": "one"}, headers=USER).status_code == status
