@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolation_kit.config import Config
 from isolation_kit.errors import KitError, UsageError
 from isolation_kit.faces import Options, project_of
 from isolation_kit.faces.output import Output
 from isolation_kit.faces.parts import dump_outcome, load_outcome
 from isolation_kit.faces.recover import recovered
-from isolation_kit.faces.surroundings import command_line
+from isolation_kit.faces.surroundings import command_line, run_block
 from isolation_kit.faces.work import Work
 from isolation_kit.finding import Finding, Fingerprint, Verdict
 from isolation_kit.journal import Entry
@@ -127,3 +128,10 @@ def test_a_replay_error_names_the_file(tmp_path: Path):
     target = TargetEntry("leaky", "isolation_kit.mutants:m10_tool_reply_whole")
     with pytest.raises(UsageError, match=r"mine\.json"):
         project_of(Config(tmp_path / "isolation.toml", (target,)), Options(replay=tmp_path / "mine.json"))
+
+
+def test_the_cases_of_a_run_without_a_configuration_are_named_as_one_would_type_them() -> None:
+    """A load run's folder is relative to where it was started."""
+    config = Config(Path.cwd() / "isolation.toml", (), output=Path(".isolation"))
+    run = run_block(config, families=(), declarations=(), command=("load",), shard=(1, 1))
+    assert run.case_folder == ".isolation/cases"

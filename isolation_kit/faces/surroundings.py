@@ -42,6 +42,7 @@ def run_block(
 
 def _below(path: Path, root: Path) -> str:
     """`path` from `root`, so that a report is the same from wherever the run was started."""
+    path = path.absolute()
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
 
 

@@ -176,6 +176,10 @@ def _case(row: Mapping[str, Any], width: int) -> list[str]:
     lines += [cut(f"  {pad(cut(line['who'], left), left)}  {line['text']}", width) for line in told]
     if case["lines"] > len(told):
         lines.append(f"  ... {case['lines'] - len(told)} more lines")
+    if case["oracle"] == "noninterference":  # nobody should look for a token there
+        pair = f"{case['file'].rpartition('/')[0]}/{row['id']}-{{base,varied}}.json"
+        lines += [cut("  no token is there: what is seen depends on the secret, as a hash does", width)]
+        lines += [cut(f"  compare: diff {pair}", width)]
     return [*lines, cut(f"  replay: isolation-kit replay {case['file']}", width)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +171,16 @@ def test_generated_cases_speak_before_the_sweep() -> None:
     assert "reaches the model request of billing in 20 % " in terminal(report([sweep, family]))
     assert "of the generated sweep cases" not in terminal(report([sweep, family]))
     assert "of the 1 sweep case" in " ".join(terminal(report([sweep])).split())
+
+
+def test_a_leak_that_leaves_no_token_says_where_to_look() -> None:
+    """Only a comparison sees it: the pair of cases is named, which a token's leak has no need of."""
+    seen = Leak("user.current", "child.request", oracle="noninterference")
+    document = report([Made(cases=20, leaks=(seen,)).outcome()])
+    text = terminal(document)
+    assert "  no token is there: " in text
+    assert (
+        f"  compare: diff .isolation/cases/{document['fingerprints'][0]['id']}-{{base,varied}}.json" in text
+    )
+    plain = report([Made(cases=20, leaks=(replace(seen, oracle="canary"),)).outcome()])
+    assert "compare: diff" not in terminal(plain)
