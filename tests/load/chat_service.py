@@ -28,7 +28,7 @@ class Chat:
         if bad is not None:
             return bad()
         self.said = (await request.json())["text"]
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.05)
         return JSONResponse({"answer": f"You said: {self.said}"})
 
     def failing(self) -> Response:

@@ -21,7 +21,7 @@ def _report(folder: Path) -> Any:
 def test_the_clean_service_passes(tmp_path: Path) -> None:
     """Exit code 0; answers and what children saw were judged; nothing leaked, failed or was missed."""
     with served(tmp_path, "--record", "token", "--parents", "4", "--latency", "20") as url:
-        code, told, text = loaded(tmp_path, url, "--users", "8", "--time", "1s", "--recording", "token")
+        code, told, text = loaded(tmp_path, url, "--users", "4", "--time", "1s", "--recording", "token")
     counted = told["counters"]
     assert (code, told["verdict"]) == (0, "PASS"), text
     assert [counted[name] for name in ("leaks", "losses", "failed", "missed_views")] == [0, 0, 0, 0]
