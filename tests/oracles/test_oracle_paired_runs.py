@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -13,10 +13,13 @@ from tiny_target import at, full_case, tiny, two_users
 
 from isolation_kit.finding import Judgement, Verdict
 from isolation_kit.oracles import Variant, all_oracles, drive
+from isolation_kit.oracles.paired import Compared, Pair, compare
 from isolation_kit.oracles.variants import pair
+from isolation_kit.oracles.views import Key, Seen, Views
 from isolation_kit.policy import Policy
 from isolation_kit.scenario import Answer, Delegate, Temperament, TurnPlan
 from isolation_kit.target import declaration_of
+from isolation_kit.trace import Channel, Trace
 
 Judge = Callable[..., Judgement]
 
@@ -231,3 +234,31 @@ def test_a_finding_names_the_pair_that_shows_it(judge: Judge) -> None:
     base, varied = pair(full_case(), finding.variant)
     assert base == full_case()
     assert dict(varied.variant) == {"user.current": 1}
+
+
+@pytest.mark.parametrize(("later", "leak"), [("a", True), ("b", False)])
+def test_three_steady_runs_by_chance_are_no_leak(later: str, leak: bool) -> None:
+    """A coin that fell alike three times and then not is told as what varies; a secret's choice stays."""
+
+    def seen(trace: Trace) -> Views:
+        return {Key("kid", 0): (Seen(Channel.CHILD_REQUEST, "", trace.case.encode()),)}
+
+    base, varied = full_case(), full_case(seed=2)
+
+    def says(variant: Variant) -> Trace:
+        if variant.scenario == varied:
+            return Trace("v")
+        return Trace("a" if variant.repeat < 3 else later)
+
+    def told() -> Generator[Any, Any, None]:
+        outcome.append((yield from compare(Pair(base, varied, seen, seen))))
+        yield ()
+
+    outcome: list[Compared] = []
+    run = told()
+    asked = next(run)
+    while not outcome:
+        asked = run.send(tuple(map(says, asked)))
+    (compared,) = outcome
+    assert bool(compared.differences) is leak
+    assert bool(compared.rest) is not leak
