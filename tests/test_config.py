@@ -99,7 +99,7 @@ BROKEN = {
         "did you mean 'support'",
     ),
     "too many bits": ("[policy]\nbits = 9\n" + TARGET, "from 0 to 4"),
-    "mask without type": ('[policy]\nmasks = ["messages[*].id"]\n' + TARGET, "with their type"),
+    "mask without type": ('[policy]\nmasks = ["messages[*].id"]\n' + TARGET, "with what is left out there"),
     "broken TOML": ("[run\n", "no TOML"),
     "unknown report": (TARGET + '[report]\nreports = ["pdf:x"]\n', "TYPE:PATH"),
 }

@@ -97,9 +97,9 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "bits": Key(float, "a number of bits from 0 to 4", "1", lambda value: 0 <= value <= 4),
         "masks": Key(
             str,
-            'a list of JSON paths with their type, "number" or "string"',
+            "a list of JSON paths with what is left out there: number, string, uuid or time",
             '["messages[*].id: string"]',
-            _matches(r"[^\s:][^:]{0,199}: (?:number|string)"),
+            _matches(r"[^\s:][^:]{0,199}: (?:number|string|uuid|time)"),
             many=True,
         ),
     },

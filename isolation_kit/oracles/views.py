@@ -9,13 +9,12 @@ Delegations are aligned by turn and ordinal: the second one to `worker` in turn 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import log2
 from typing import Any, NamedTuple
 
-from isolation_kit.oracles.names import shown_name
+from isolation_kit.oracles.masks import embedded, masks_for, parsed, under, without
 from isolation_kit.scenario import Place
 from isolation_kit.trace import CHILD_CHANNELS, Channel, Event, Planted, Trace
 
@@ -39,7 +38,6 @@ __all__ = [
 
 _OWN_ID = re.compile(rb"\b(?:(call)_\d{6}|([A-Za-z]{1,24})_\d{8})\b|\[(ref):t\d+(?:\.c\d+)?\]")
 _PARENT_CHANNELS = frozenset({Channel.PARENT_REQUEST, Channel.RESULT, Channel.FINAL_OUTPUT, Channel.STREAM})
-_WORD, _SHORT = 128, 40  # characters that a masked string may have: without and with spaces
 _NODES = 20_000
 
 
@@ -161,32 +159,16 @@ def masked(views: Views, masks: Collection[str]) -> Views:
         return views
     wanted = frozenset(masks)
     return {
-        key: tuple([seen._replace(data=_masked(seen.data, wanted)) for seen in view])
+        key: tuple([seen._replace(data=without(seen.data, wanted)) for seen in view])
         for key, view in views.items()
     }
-
-
-def _masked(data: bytes, masks: frozenset[str]) -> bytes:
-    value = _json(data)
-    if value is None:
-        return data
-    return json.dumps(_without(value, "", masks), separators=(",", ":")).encode()
-
-
-def _without(value: Any, path: str, masks: frozenset[str]) -> Any:
-    value = _embedded(value)
-    if isinstance(value, dict):
-        return {key: _without(item, _under(path, key), masks) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without(item, f"{path}[*]", masks) for item in value]
-    return "<masked>" if f"{path}: {_type(value)}" in masks and _maskable(value) else value
 
 
 def learn(one: Views, two: Views) -> tuple[frozenset[str], tuple[str, ...]]:
     """What differs between two runs with one secret: the masks that make them equal, and what none can.
 
-    Only a number or a short word is masked. A text, a list of another length, an event more or less cannot
-    be: a mask for those would hide what is looked for.
+    A number or a word is masked whole, in a text only its uuids and times. A text, a list of another length,
+    an event more or less cannot be: a mask for those would hide what is looked for.
     """
     masks: set[str] = set()
     rest: set[str] = set()
@@ -196,18 +178,13 @@ def learn(one: Views, two: Views) -> tuple[frozenset[str], tuple[str, ...]]:
             if left == right:
                 continue
             for path, old, new in _leaves(left, right):
-                mask = f"{path}: {_type(old)}"
-                fits = _type(old) == _type(new) and _maskable(old) and _maskable(new)
-                (masks if fits else rest).add(mask if fits else f"{left.channel} {path}".rstrip())
+                found = masks_for(path, old, new)
+                masks.update(found)
+                if not found:
+                    rest.add(f"{left.channel} {path}".rstrip())
         if len(a) != len(b):
             rest.add(f"the number of events at {key.agent!r}")
     return frozenset(masks), tuple(sorted(rest))
-
-
-def _maskable(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) <= (_SHORT if " " in value else _WORD)
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 # -- comparing ---------------------------------------------------------------------------------------------
@@ -241,7 +218,7 @@ def _leaves(left: Seen, right: Seen) -> Iterator[tuple[str, Any, Any]]:
     if left.channel != right.channel or left.tool != right.tool:
         yield "(another event)", None, None
         return
-    one, two = _json(left.data), _json(right.data)
+    one, two = parsed(left.data), parsed(right.data)
     if one is None or two is None:
         yield "", None, None
         return
@@ -254,16 +231,16 @@ def _leaves(left: Seen, right: Seen) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _parted(one: Any, two: Any, path: str, budget: list[int]) -> Iterator[tuple[str, Any, Any]]:
-    one, two = _embedded(one), _embedded(two)
+    one, two = embedded(one), embedded(two)
     budget[0] -= 1
     if one == two or budget[0] < 0:
         return
     if isinstance(one, dict) and isinstance(two, dict):
         for key in [*one, *(key for key in two if key not in one)]:
             if key in one and key in two:
-                yield from _parted(one[key], two[key], _under(path, key), budget)
+                yield from _parted(one[key], two[key], under(path, key), budget)
             else:
-                yield f"{_under(path, key)} (one has it)", None, None
+                yield f"{under(path, key)} (one has it)", None, None
     elif isinstance(one, list) and isinstance(two, list):
         for left, right in zip(one, two, strict=False):
             yield from _parted(left, right, f"{path}[*]", budget)
@@ -271,32 +248,3 @@ def _parted(one: Any, two: Any, path: str, budget: list[int]) -> Iterator[tuple[
             yield f"{path} (length)".lstrip(), None, None
     else:
         yield path, one, two
-
-
-def _under(path: str, key: str) -> str:
-    name = shown_name(key, ())
-    return f"{path}.{name}" if path else name
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _embedded(value: Any) -> Any:
-    """JSON in a string is read: a tool's reply in a message is a value like any other."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        inner = _json(value.encode("utf-8", "surrogatepass"))
-        return value if inner is None else inner
-    return value
-
-
-def _type(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int | float):
-        return "number"
-    names = {str: "string", dict: "object", list: "array", type(None): "null"}
-    return names.get(type(value), "string")

@@ -94,7 +94,7 @@ def test_the_mask_that_is_advised_makes_it_pass(oracle: str, judge: Judge) -> No
     """An id of the target's own, once it is declared, hinders no judgement; another difference still does."""
     case = two_users()
     doubt = judge(oracle, tiny(headers=chance), case)
-    mask = "x_request_id: string"
+    mask = "x_request_id: uuid"
     assert mask in doubt.reason
     policy = Policy(masks=(mask,))
     assert judge(oracle, tiny(headers=chance), case, policy).verdict is Verdict.PASS
@@ -186,10 +186,10 @@ def test_a_few_bits_may_be_allowed_and_no_more(judge: Judge) -> None:
 
 def test_a_declared_mask_makes_a_random_id_comparable(judge: Judge) -> None:
     """A pass, and the judgement says what was left out; a leak beside the mask is seen all the same."""
-    policy = Policy(masks=("x_request_id: string",))
+    policy = Policy(masks=("x_request_id: uuid",))
     judgement = judge("noninterference", tiny(headers=chance), full_case(), policy)
     assert (judgement.verdict, judgement.masks) == (Verdict.PASS, policy.masks)
-    assert judgement.reason == "compared without x_request_id: string"
+    assert judgement.reason == "compared without x_request_id: uuid"
     both = tiny(headers=lambda history: {**chance(history), **cache_key(history)})
     assert judge("noninterference", both, full_case(), policy).verdict is Verdict.LEAK
 
@@ -200,7 +200,7 @@ def test_a_leak_is_seen_beside_an_undeclared_random_id(judge: Judge) -> None:
     judgement = judge("noninterference", both, full_case())
     assert judgement.verdict is Verdict.LEAK
     assert {finding.path for finding in judgement.findings} == {"x_cache_key"}
-    assert judgement.masks == ("x_request_id: string",)
+    assert judgement.masks == ("x_request_id: uuid",)
 
 
 def test_set_order_is_inconclusive(judge: Judge) -> None:

@@ -44,8 +44,8 @@ def test_chance_is_inconclusive_with_the_mask_to_add(judge: Judge) -> None:
     noisy = tiny(headers=lambda history: {"X-Request-Id": uuid4().hex})
     judgement = judge("residue", noisy, full_case())
     assert (judgement.verdict, judgement.findings) == (Verdict.INCONCLUSIVE, ())
-    assert judgement.masks == ("x_request_id: string",)
-    assert '[policy] masks = ["x_request_id: string"]' in judgement.reason
+    assert judgement.masks == ("x_request_id: uuid",)
+    assert '[policy] masks = ["x_request_id: uuid"]' in judgement.reason
 
 
 def test_the_places_of_an_ended_session_are_its_own() -> None:
