@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import re
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -28,6 +29,7 @@ __all__ = ["Runner"]
 
 T = TypeVar("T")
 _RUNS = itertools.count()
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _PATIENCE, _LEAST_PATIENCE = 1.0, 0.05  # seconds that a schedule waits for a turn which may never come
 
 
@@ -220,9 +222,12 @@ async def _closed(kept: contextlib.AsyncExitStack) -> None:
 
 
 def _encodable(scenario: Scenario) -> bool:
+    """False if a text of the case holds a lone surrogate, or spells one that who reads its JSON gets."""
     try:
         for text in scenario.texts():
             text.encode()
+            if _SURROGATE.search(text):
+                return False
     except UnicodeEncodeError:
         return False
     return True

@@ -242,3 +242,21 @@ def test_executions_are_counted() -> None:
     runner.execute(TWO)
     runner.close()
     assert runner.executions == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"), [("a \ud800 b", True), ('{"note": "\\ud83d"}', True), ("plain words", False)]
+)
+def test_a_client_that_cannot_encode_hostile_text_refuses_it(text: str, refused: bool) -> None:
+    """A lone surrogate, as it is or spelled in JSON, is refused; with other text it is an error."""
+
+    @target(root="boss", agents={"boss": Agent({"kid": Via("task")}), "kid": Agent()})
+    def strict(stage: Stage) -> Iterator[Any]:
+        def say(turn: Turn) -> str:
+            raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
+
+        yield say
+
+    (trace,) = run(strict, Scenario("f", "a", 1, (TurnPlan(0, text),)))
+    assert bool(trace.refused) is refused
+    assert bool(trace.error) is not refused
