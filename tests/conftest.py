@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,8 +27,46 @@ settings.register_profile(
 settings.load_profile("isolation-kit")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slowest file first, so that no worker waits for another one at the end."""
+# Tests that run whole audits. ISOLATION_KIT_TEST_PART=1/2 runs one half of them, beside all others.
+SLOW = (
+    "cli",
+    "load",
+    "matrix",
+    "plugin",
+    "service",
+    "targets",
+    "test_audit.py",
+    "test_mutants.py",
+    "oracles",
+)
+
+
+def _part() -> tuple[int, int]:
+    """(i, n) of the environment: the i-th of n parts of the slow tests; all without it."""
+    number, _, count = os.environ.get("ISOLATION_KIT_TEST_PART", "1/1").partition("/")
+    return int(number), int(count)
+
+
+def pytest_report_header() -> str:
+    """Says which slow tests are left out, for nothing may be left out silently."""
+    number, count = _part()
+    left = "all tests" if count == 1 else f"part {number} of {count} of the slow tests ({', '.join(SLOW)})"
+    return f"isolation-kit: {left}; ISOLATION_KIT_TEST_PART=i/n chooses"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The slowest file first, so that no worker waits for another at the end; one part of the slow ones."""
+    number, count = _part()
+    here = Path(__file__).parent
+    left = [
+        item
+        for item in items
+        if item.path.relative_to(here).parts[0] in SLOW and crc32(item.nodeid.encode()) % count != number - 1
+    ]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
     items.sort(key=lambda item: item.path.name != "test_readme.py")
 
 

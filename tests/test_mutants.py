@@ -46,11 +46,11 @@ def attacks() -> tuple[Attack, ...]:
     return load_attacks()
 
 
-@pytest.mark.parametrize("mutant", all_mutants()[::5], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", all_mutants()[::12], ids=lambda mutant: mutant.name)
 def test_a_seeded_defect_is_found_and_reduced(mutant: Mutant, attacks: tuple[Attack, ...]) -> None:
     """Within 300 generated cases, by its oracle, and its smallest case is as small as the table says.
 
-    Every fifth defect here, at one seed; `isolation-kit matrix --mutants` hunts them all.
+    Every twelfth defect here, at one seed; `isolation-kit matrix --mutants` hunts them all.
     """
     kill = hunt(mutant, mutant.oracle, attacks, cases=300)
     assert kill is not None, f"{mutant.name} survived"
@@ -61,11 +61,11 @@ def test_a_seeded_defect_is_found_and_reduced(mutant: Mutant, attacks: tuple[Att
 @pytest.fixture(scope="module", params=CLEAN, ids=lambda factory: factory.__name__)
 def clean(request: pytest.FixtureRequest, attacks: tuple[Attack, ...]) -> tuple[str, list[ItemOutcome]]:
     """The audit of one clean target."""
-    return request.param.__name__, list(outcomes(request.param, attacks, 150))
+    return request.param.__name__, list(outcomes(request.param, attacks, 50))
 
 
 def test_the_clean_runtime_has_no_structural_finding(clean: tuple[str, list[ItemOutcome]]) -> None:
-    """In the sweep and in 150 cases of each family; every case concluded, every child was reached."""
+    """In the sweep and in 50 cases of each family; every case concluded, every child was reached."""
     _, audited = clean
     for outcome in audited:
         structural = [str(key[0]) for key in outcome.tally.hits if key[2] is Mode.STRUCTURAL]

@@ -33,7 +33,7 @@ def matrix(arguments: argparse.Namespace, words: Sequence[str]) -> int:
         print(_told(row), flush=True)
         if file:  # after each row: hours of work must not hang on the last one
             file.write_text(markdown(done, seeds, looks=arguments.looks), encoding="utf-8")
-    found = () if arguments.only else alarms(seeds[:1], jobs=max(1, arguments.jobs))
+    found = () if arguments.only else alarms(seeds[:1], cases=150, jobs=max(1, arguments.jobs))
     for alarm in found:
         print(f"ALARM on the clean runtime: {alarm}")
     if file:

@@ -85,9 +85,10 @@ def _texts(item: object, depth: int = 3) -> Iterator[Any]:
 def _is_of_kit(item: object) -> bool:
     if isinstance(item, LogRecord):
         return True  # a handler's, and what a log may hold is judged at the log
-    # A cache is of the module whose function it remembers.
-    maker = item if isinstance(item, _CACHES) else type(item)
-    return _judges(str(maker.__module__)) and type(item).__name__ not in ("ModelCall", "ModelReply")
+    if isinstance(item, _CACHES):
+        # Of the module whose function it remembers: `re` keeps the patterns by which the kit masks tokens.
+        return not _in_project(str(item.__module__))
+    return _judges(type(item).__module__) and type(item).__name__ not in ("ModelCall", "ModelReply")
 
 
 def _judges(name: str) -> bool:
