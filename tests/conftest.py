@@ -29,6 +29,9 @@ settings.load_profile("isolation-kit")
 
 # Tests that run whole audits. ISOLATION_KIT_TEST_PART=1/2 runs one half of them, beside all others.
 SLOW = (
+    *("cli", "detect", "load", "matrix", "oracles", "plugin", "runtime", "service", "targets"),
+    *("test_audit.py", "test_mutants.py"),
+)
     "cli",
     "load",
     "matrix",
