@@ -32,16 +32,6 @@ SLOW = (
     *("cli", "detect", "load", "matrix", "oracles", "plugin", "runtime", "service", "targets"),
     *("test_audit.py", "test_mutants.py"),
 )
-    "cli",
-    "load",
-    "matrix",
-    "plugin",
-    "service",
-    "targets",
-    "test_audit.py",
-    "test_mutants.py",
-    "oracles",
-)
 
 
 def _part() -> tuple[int, int]:
