@@ -189,13 +189,14 @@ class ItemRun:
         out: list[Smallest] = []
         causes: set[tuple[str, str, Verdict]] = set()
         total = 0
+        judges = {oracle.name: oracle for oracle in all_oracles()}
         for key in sorted(self.first):
             fingerprint, kind, mode = key
             scenario, oracle = self.first[key]
             cause = (fingerprint.what, fingerprint.channel, kind)
             spent, reduced = 0, False
             if (
-                self._reducible(key, oracle)
+                self._reducible(key, judges[oracle])
                 and cause not in causes
                 and len(causes) < _CAUSES
                 and total < _REDUCTION_ITEM
@@ -204,7 +205,7 @@ class ItemRun:
                 left = min(_REDUCTION, _REDUCTION_ITEM - total)
                 before = self.campaign.executions
                 scenario, _ = reduce(
-                    scenario, self._witness(key, oracle, before + left), left, fingerprint.what
+                    scenario, self._witness(key, judges[oracle], before + left), left, fingerprint.what
                 )
                 spent = self.campaign.executions - before  # a comparing oracle takes several a candidate
                 total += spent
@@ -224,19 +225,18 @@ class ItemRun:
             )
         return out
 
-    def _reducible(self, key: Key, oracle: str) -> bool:
+    def _reducible(self, key: Key, oracle: Oracle) -> bool:
         """Residue of other cases cannot be reduced in this process; exposures keep their first case."""
         return (
             self.plan.reduce
             and key[2] is Mode.STRUCTURAL
-            and (key[0].direction != "after" or oracle == "residue")  # that one brings its own past along
+            and (key[0].direction != "after" or oracle.own_past)
             and not self.campaign.abandoned
             and (self.plan.deadline is None or time.monotonic() < self.plan.deadline)
         )
 
-    def _witness(self, key: Key, name: str, most: int) -> Callable[[Scenario], bool]:
+    def _witness(self, key: Key, oracle: Oracle, most: int) -> Callable[[Scenario], bool]:
         """Whether a candidate still shows the finding; once the campaign has run so many cases, none does."""
-        oracle = next(oracle for oracle in all_oracles() if oracle.name == name)
 
         def still_leaks(candidate: Scenario) -> bool:
             if self.campaign.abandoned or self.campaign.executions >= most:

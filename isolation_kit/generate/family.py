@@ -19,7 +19,7 @@ from isolation_kit.generate.assemble import Draw
 from isolation_kit.scenario import Scenario, Temperament
 from isolation_kit.target import Declaration
 
-__all__ = ["Family", "draw_of", "numbers", "temperament_of"]
+__all__ = ["Family", "conversation_of", "draw_of", "numbers", "temperament_of"]
 
 Build = Callable[[tuple[Attack, ...], Declaration, Any], Scenario]
 
@@ -66,6 +66,18 @@ def _numbers_of(text: str) -> tuple[int, ...]:
 def draw_of(pick: int, child: int, flags: int) -> Draw:
     """The numbers of one turn by name; filler goes by the others, for it says nothing."""
     return Draw(pick, child, flags, fill=(pick * 7 + child * 5 + flags * 3) % 64)
+
+
+def conversation_of(
+    attacks: tuple[Attack, ...], drawn: tuple[int, ...]
+) -> tuple[Attack, tuple[Temperament, Temperament], int, tuple[Draw, Draw]]:
+    """What the nine numbers of a conversation stand for.
+
+    The attack, the temperaments, a number by which turns are kept, and the draws of every other turn.
+    """
+    attack, tempers, keep, *rest = drawn
+    draws = (draw_of(*rest[:3]), draw_of(*rest[3:6]))
+    return attacks[attack % len(attacks)], temperament_of(tempers), keep, draws
 
 
 def temperament_of(number: int) -> tuple[Temperament, Temperament]:

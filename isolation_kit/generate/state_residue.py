@@ -12,7 +12,7 @@ from typing import Any
 
 from isolation_kit.content import Attack
 from isolation_kit.generate.assemble import Builder
-from isolation_kit.generate.family import Family, draw_of, numbers, temperament_of
+from isolation_kit.generate.family import Family, conversation_of, numbers
 from isolation_kit.scenario import Scenario, TurnPlan
 from isolation_kit.target import Declaration
 
@@ -20,10 +20,7 @@ __all__ = ["FAMILY"]
 
 
 def _build(attacks: tuple[Attack, ...], declaration: Declaration, drawn: Any) -> Scenario:
-    attack_number, tempers, keep, *rest = drawn
-    attack = attacks[attack_number % len(attacks)]
-    temper = temperament_of(tempers)
-    draws = (draw_of(*rest[:3]), draw_of(*rest[3:6]))
+    attack, temper, keep, draws = conversation_of(attacks, drawn)
     structure = attack.structure
     size = len(structure.order)
     builder = Builder(attack, declaration)

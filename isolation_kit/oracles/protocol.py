@@ -40,6 +40,7 @@ class Oracle:
         every: per profile, it judges the first and then each `every`-th case (1: all, 0: none).
         source: article section or public link.
         scheduled: it can judge a stored case that has a schedule of its own; most variants cannot keep one.
+        own_past: its variants bring the past along that its findings blame, so that they can be reduced.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Oracle:
     every: Mapping[str, int]
     source: str
     scheduled: bool = False
+    own_past: bool = False
 
     def samples(self, profile: str, index: int) -> bool:
         """True if the case with this running number is judged under the profile."""

@@ -63,6 +63,7 @@ ORACLE = Oracle(
     check=_check,
     every={"quick": 100, "ci": 8, "deep": 1},
     source="article 002 section 5.5",
+    own_past=True,
 )
 
 
