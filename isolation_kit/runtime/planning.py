@@ -91,4 +91,6 @@ def _brief_calls(at: int, message: Message, replies: Mapping[int, Message]) -> M
 
 
 def _brief(call: ToolCall) -> ToolCall:
+    if all(isinstance(value, str) and len(value) <= TASK_LIMIT for value in call.arguments.values()):
+        return call
     return replace(call, arguments=_shortened(call.arguments, TASK_LIMIT))
