@@ -87,7 +87,7 @@ class Aftermath:
         self._learn()
         held = reachable.held_since(self._tokens, self._kit())
         for number in range(_LOOKS if threading.active_count() > 1 else 1):
-            if not held:
+            if not self._objects_of(held, _work):
                 break
             held = []  # a look must not keep what it looks for
             await asyncio.sleep(_MOMENT * 2**number)
@@ -174,13 +174,20 @@ class Aftermath:
     def _kit(self) -> tuple[object, ...]:
         return (self._case, self._case.recorder, self)
 
-    def _objects(self, turn: int, wanted: Test, held: list[tuple[object, tuple[str, ...]]]) -> list[Remnant]:
+    def _objects_of(
+        self, held: list[tuple[object, tuple[str, ...]]], wanted: Test
+    ) -> dict[str, tuple[object, set[Place]]]:
+        """By the name of its type: an object that holds canaries of the wanted places, and these places."""
         known = {item.token: item.place for item in self._case.recorder.planted}
         rows: dict[str, tuple[object, set[Place]]] = {}
         for item, tokens in held:
             places = {known[token] for token in tokens if token in known and wanted(known[token])}
             if places:
                 rows.setdefault(type(item).__name__, (item, set()))[1].update(places)
+        return rows
+
+    def _objects(self, turn: int, wanted: Test, held: list[tuple[object, tuple[str, ...]]]) -> list[Remnant]:
+        rows = self._objects_of(held, wanted)
         if not rows:
             return []
         if self._paths < _MOST_PATHS:
