@@ -41,6 +41,7 @@ def test_every_table_arrives(read, tmp_path: Path):
     """What the file says is what the kit gets, with paths relative to the file."""
     config = read(
         '[run]\nseed = 3\ncases = 50\nfamilies = ["cross-user"]\nprofile = "ci"\nmax_time = "5m"\n'
+        'skins = ["email", "phone", "email"]\n'
         'case_timeout = 2\n[gate]\nfail_on = "new"\nbaseline = "base.json"\nrefused_share = 0.5\n'
         '[policy]\nreachable = "deny"\nbits = 1\nmasks = ["messages[*].id: string"]\n'
         '[content]\nattacks = ["mine"]\n'
@@ -50,6 +51,7 @@ def test_every_table_arrives(read, tmp_path: Path):
         'until = 2027-03-01\n[[untested]]\ntarget = "support"\nchild = "writer"\nreason = "GPU"\n'
     )
     assert (config.run.max_time, config.run.case_timeout, config.run.profile) == (300.0, 2, "ci")
+    assert config.run.skins == ("email", "phone")
     assert config.gate.baseline == tmp_path / "base.json"
     assert config.content.attacks == (tmp_path / "mine",)
     assert config.reports[0].path == tmp_path / "page.html"
@@ -76,6 +78,7 @@ BROKEN = {
     "endless case": ("[run]\ncase_timeout = 0\n" + TARGET, "case_timeout"),
     "unknown profile": ('[run]\nprofile = "depe"\n' + TARGET, "did you mean 'deep'"),
     "list expected": ('[run]\nfamilies = "cross-user"\n' + TARGET, "list"),
+    "unknown skin": ('[run]\nskins = ["emial"]\n' + TARGET, "phone, person, prose"),
     "single brackets": ('[target]\nname = "a"\nfactory = "b:c"\n', "double brackets"),
     "factory without colon": ('[[target]]\nname = "a"\nfactory = "b.c"\n', "module:function"),
     "unsafe name": ('[[target]]\nname = "../a"\nfactory = "b:c"\n', "name"),

@@ -19,7 +19,7 @@ from isolation_kit.errors import ConfigError
 from isolation_kit.finding import Mode, Verdict
 from isolation_kit.fingerprints import Key, Tally
 from isolation_kit.generate import FAMILIES as GENERATORS
-from isolation_kit.generate import sweep
+from isolation_kit.generate import dressed, sweep
 from isolation_kit.oracles import Oracle, all_oracles
 from isolation_kit.oracles.variants import pair
 from isolation_kit.outcome import Item, ItemOutcome, Smallest
@@ -124,7 +124,9 @@ class ItemRun:
         def cases(drawn: Any) -> None:
             if not (self.campaign.abandoned or self.hopeless or self.enough):
                 oracles = self.plan.judges(self.index)
-                self.case(self.seeded(build(drawn), block, self.index), block, oracles)
+                scenario = self.seeded(build(drawn), block, self.index)
+                worn = dressed(scenario, self.plan.skins, self.campaign.declaration, self.index)
+                self.case(worn, block, oracles)
 
         cases()
 

@@ -30,6 +30,7 @@ class Plan:
 
     Attributes:
         cases: generated cases per item.
+        skins: what canaries wear in all but every n-th generated case, in turn.
         profile: "quick", "ci" or "deep": how often each oracle judges.
         case_timeout: seconds for one case.
         deadline: a `time.monotonic()` value after which no further block starts.
@@ -43,6 +44,7 @@ class Plan:
     seed: int = 7
     cases: int = 1000
     families: tuple[str, ...] = DEFAULT_FAMILIES
+    skins: tuple[str, ...] = ()
     profile: str = "quick"
     policy: Policy = field(default_factory=Policy)
     attacks: tuple[Attack, ...] = ()

@@ -41,11 +41,15 @@ FailOn = Literal["any", "new", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`[run]`: seed, cases per item, families (none: all of them), times in seconds."""
+    """`[run]`: seed, cases per item, families (none: all of them), times in seconds.
+
+    `skins`: what canaries wear beside the bare token, for systems that act on the shape of a text.
+    """
 
     seed: int = 7
     cases: int = 1000
     families: tuple[str, ...] = ()
+    skins: tuple[str, ...] = ()
     profile: Profile = "quick"
     max_time: float | None = None
     case_timeout: float = 20.0
@@ -212,8 +216,9 @@ def _check_targets(path: Path, targets: tuple[TargetEntry, ...]) -> None:
 
 def _run(raw: dict[str, Any]) -> Run:
     values = dict(raw)
-    if "families" in values:
-        values["families"] = tuple(dict.fromkeys(values["families"]))
+    for name in ("families", "skins"):
+        if name in values:
+            values[name] = tuple(dict.fromkeys(values[name]))
     if "max_time" in values:
         values["max_time"] = duration(values["max_time"])
     return Run(**values)

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn
 
+from isolation_kit.canary import Skin
 from isolation_kit.config.values import duration, report_file
 from isolation_kit.errors import ConfigError, UsageError
 from isolation_kit.finding import Direction
@@ -78,11 +79,20 @@ _CHANNEL = Key(
 _UNTIL = Key(date, "a date without quotes", "2027-03-01")
 _FOLDERS = Key(str, "a list of folders", '["my_attacks"]', lambda value: bool(value.strip()), many=True)
 
+_SKINS = tuple(str(skin) for skin in Skin if skin is not Skin.OPAQUE)
+
 TABLES: Mapping[str, Mapping[str, Key]] = {
     "run": {
         "seed": _whole(0, 2**63 - 1, "7"),
         "cases": _whole(1, 1_000_000, "1000"),
         "families": Key(str, "a list of family names", '["cross-user"]', _matches(r"[a-z0-9-]+"), many=True),
+        "skins": Key(
+            str,
+            f"a list of what canaries wear: {', '.join(_SKINS)}",
+            '["email", "phone"]',
+            lambda value: value in _SKINS,
+            many=True,
+        ),
         "profile": _one_of("quick", "ci", "deep"),
         "max_time": Key(str, "a duration with its unit", '"5m"', _accepts(duration)),
         "case_timeout": _number(0.001, 3600, "20"),

@@ -53,6 +53,7 @@ class Project:
             seed=run.seed,
             cases=run.cases,
             families=self.families,
+            skins=run.skins,
             profile=run.profile,
             policy=self.config.policy,
             attacks=self.attacks,

@@ -10,9 +10,10 @@ from isolation_kit.generate import (
     turn_drift,
 )
 from isolation_kit.generate.family import Family
+from isolation_kit.generate.skins import dressed
 from isolation_kit.generate.sweep import SWEEP, sweep
 
-__all__ = ["FAMILIES", "SWEEP", "Family", "sweep"]
+__all__ = ["FAMILIES", "SWEEP", "Family", "dressed", "sweep"]
 
 FAMILIES: dict[str, Family] = {
     family.name: family

@@ -10,17 +10,21 @@ from tiny_target import full_turn, tiny
 
 from isolation_kit.audit import Campaign, Plan
 from isolation_kit.canary import Mint, Skin
+from isolation_kit.content import load_attacks
 from isolation_kit.detect import Pool
 from isolation_kit.detect.registry import register
 from isolation_kit.errors import UsageError
 from isolation_kit.finding import Verdict
 from isolation_kit.fingerprints import CaseOutcome
+from isolation_kit.generate import dressed
 from isolation_kit.oracles.names import shown_name
+from isolation_kit.outcome import Item
 from isolation_kit.report.clean import Scrub
 from isolation_kit.scenario import Place, Scenario
 from isolation_kit.stage import Ledger
 from isolation_kit.stage.names import plain_name
 from isolation_kit.target import declaration_of
+from isolation_kit.targets.reference import reference_rules, reference_task
 from isolation_kit.trace import Planted
 
 CASE = Scenario("f", "a", 1, (full_turn(), full_turn(turn=1)))
@@ -103,3 +107,35 @@ def test_the_spellings_of_a_text_are_those_of_json() -> None:
     for text in (canary.text, once, json.dumps(once)):
         assert any(spelling in text for spelling in planted.spellings[1:])
     assert canary.text not in repr(planted)
+
+
+def found(system: object, *skins: str) -> bool:
+    """Whether generated cases show a leak; bare tokens are among them in any case."""
+    declaration = declaration_of(system)  # type: ignore[arg-type]
+    plan = Plan(cases=12, attacks=load_attacks(), skins=skins, oracles=frozenset({"canary"}), reduce=False)
+    with Campaign(declaration, plan) as campaign:
+        outcome = campaign.run(Item(1, declaration.name, "cross-user"))
+    assert outcome.tally.n == 12
+    return Verdict.LEAK in outcome.tally.verdicts
+
+
+def test_generated_cases_wear_skins_in_turn() -> None:
+    """A brief that brings every address that was ever told leaks only where canaries look like one."""
+    addresses = tiny(
+        brief=lambda task, history: " ".join(
+            [task, *(w for line in history for w in line.split() if "@" in w)]
+        )
+    )
+    assert not found(addresses)
+    assert found(addresses, "phone", "email")
+    assert not found(CLEAN, "phone", "email")
+
+
+def test_a_way_to_a_child_keeps_its_shape() -> None:
+    """Where ids trigger a child, its input stays an id; without skins a case is as it was."""
+    plain = (CASE.with_skins({}), *(dressed(CASE, (), declaration_of(reference_rules), n) for n in (0, 7)))
+    assert set(plain) == {CASE}
+    task, rules = (dressed(CASE, ("uuid",), declaration_of(f), 0) for f in (reference_task, reference_rules))
+    assert (task.skin_of("task.input"), rules.skin_of("task.input")) == ("uuid", "opaque")
+    assert rules.skin_of("user.current") == "uuid"
+    assert dressed(CASE, ("uuid",), declaration_of(reference_task), 1) == CASE
