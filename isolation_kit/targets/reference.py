@@ -135,7 +135,10 @@ PDF_EXPORT = ChildSpec(
 )
 
 _SUBJECT = r"(?P<subject>(?:(?![的查])[\w·' -]){0,40})"
-_REFERENCE = r"编号\s*(?:〔(?P<text>[^〔〕]*)〕|(?P<id>[0-9A-Za-z_-]+))"
+# All that belongs to an identifier, so that a malformed one is refused and not taken up to its first odd
+# letter. Chinese words may follow one without a space.
+_ID = r"(?:[^\W\u3400-\u9fff]|[-./:@#](?=[-./:@#]{0,8}[0-9A-Za-z]))+"
+_REFERENCE = rf"编号\s*(?:〔(?P<text>[^〔〕]*)〕|(?P<id>{_ID}))"
 RULES = (
     Rule(
         "query",

@@ -208,12 +208,22 @@ def test_words_around_a_rule_are_ignored(rig: Any) -> None:
     assert b"SELECT" not in crossed
 
 
-def test_a_bare_reference_is_an_identifier_and_refused_if_too_long(rig: Any) -> None:
-    """`U_` and a thousand letters: no child starts, and nothing is cut."""
+@pytest.mark.parametrize("bill", ["U_" + "a" * 1000, "U_1\u0430", "U_\uff11", "U_1/../2", "U.1"])
+def test_a_bare_reference_is_an_identifier_and_refused_if_malformed(rig: Any, bill: str) -> None:
+    """Too long, with a look-alike, full width, a path: no child starts, and nothing is cut."""
     made, parent = rules(rig)
-    (answer,) = talk(made, parent, ("u", "查张伟的账单 编号 U_" + "a" * 1000))
+    (answer,) = talk(made, parent, ("u", f"查张伟的账单 编号 {bill}"))
     assert answer == "张伟: 请求格式有误，请检查编号。"
     assert len(made.watcher.named("context_born")) == 0
+
+
+@pytest.mark.parametrize("behind", ["", "。", ". ", "谢谢", "，然后", "/", " U_2"])
+def test_what_follows_a_bare_reference_is_no_part_of_it(rig: Any, behind: str) -> None:
+    """The end of a sentence, Chinese words and spaces."""
+    made, parent = rules(rig)
+    talk(made, parent, ("u", f"查张伟的账单 编号 U_1{behind}"))
+    (brief,) = [args[1] for args in made.watcher.named("context_born")]
+    assert brief.inputs["bill_id"] == "U_1"
 
 
 def test_text_without_a_rule_gets_a_plain_answer(rig: Any) -> None:
