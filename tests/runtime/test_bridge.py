@@ -20,6 +20,7 @@ from isolation_kit.runtime.bridge import (
     encode_result,
     seen_result,
 )
+from isolation_kit.runtime.fields import REPORTS
 from isolation_kit.runtime.text import keyed_digest
 from isolation_kit.runtime.wire import contract_pb2 as wire
 
@@ -100,6 +101,18 @@ def test_unknown_protobuf_fields_are_dropped_and_reported(
     assert got == request()
     assert (dropped.path, dropped.kind, dropped.length, dropped.skew) == (f"{where}#15", kind, length, False)
     assert "secret" not in repr(dropped)
+
+
+@pytest.mark.parametrize("extra", [0, 1, 5000])
+def test_a_flood_of_unknown_protobuf_fields_is_counted_and_not_told_one_by_one(extra: int) -> None:
+    """256 reports and one for the rest, those in nested messages among them."""
+    message = wire.TaskRequest.FromString(encode_request(request()))
+    message.brief.MergeFromString(b"\x78\x01" * 6)
+    message.MergeFromString(b"\x78\x01" * (REPORTS - 6 + extra))
+    got, dropped = read(message.SerializeToString())
+    assert got == request()
+    assert sum(item.kind == "varint" for item in dropped) == REPORTS
+    assert [item.length for item in dropped if item.kind == "rest"] == [extra] * bool(extra)
 
 
 def test_the_digest_of_an_unknown_field_is_keyed() -> None:

@@ -16,13 +16,14 @@ new input is a new executor (`bill_agent_v2`), and an undeclared key is pollutio
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from isolation_kit.errors import IsolationKitError
-from isolation_kit.runtime.fields import Dropped
+from isolation_kit.runtime.fields import REPORTS, Dropped
 from isolation_kit.runtime.text import Digest
 from isolation_kit.strictjson import MAX_BYTES, loads
 
@@ -67,6 +68,8 @@ def open_message(message: Message, data: bytes, digest: Digest) -> tuple[dict[st
     unknown: list[Dropped] = []
     raw = _read(message, "", minor, digest, unknown)
     if unknown:
+        if more := _unknown(message) - len(unknown):
+            unknown.append(Dropped("", "rest", more, ""))
         message.DiscardUnknownFields()
     del raw["contract_major"]
     raw.pop("contract_minor", None)
@@ -75,7 +78,7 @@ def open_message(message: Message, data: bytes, digest: Digest) -> tuple[dict[st
 
 def _read(message: Message, path: str, minor: int, digest: Digest, unknown: list[Dropped]) -> dict[str, Any]:
     """The fields of `message` that were sent; a `bytes` field is the document that it holds."""
-    for item in UnknownFieldSet(message):
+    for item in islice(UnknownFieldSet(message), max(0, REPORTS - len(unknown))):
         payload = _payload(item.wire_type, item.data)
         number = item.field_number
         skew = CONTRACT[1] < number // _NUMBERS <= minor
@@ -93,6 +96,12 @@ def _read(message: Message, path: str, minor: int, digest: Digest, unknown: list
         else:
             out[name] = value[:]
     return out
+
+
+def _unknown(message: Message) -> int:
+    """How many unknown fields `message` and the messages in it have."""
+    inner = (value for _, value in message.ListFields() if isinstance(value, Message))
+    return len(UnknownFieldSet(message)) + sum(map(_unknown, inner))
 
 
 def _payload(wire_type: int, data: Any) -> bytes:
