@@ -52,7 +52,7 @@ class LineFile:
         if not self._waiting:
             return
         lines, self._waiting, self._size = self._waiting, [], 0
-        data = "".join([f"{line}\n" for line in lines]).encode("utf-8", "backslashreplace")
+        data = ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
         try:
             written = os.write(self._file, data)
             if written != len(data):
