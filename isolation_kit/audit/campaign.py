@@ -104,7 +104,7 @@ class Campaign(Closing):
         return outcome, base
 
     def _tidy(self) -> None:
-        """Collect garbage now and then: what a look for remains set aside is too old for a rare collection."""
+        """Collect garbage now and then: what a look for remains set aside is no young garbage."""
         if self._runner.executions - self._collected >= _COLLECT:
             self._collected = self._runner.executions
             gc.collect()
