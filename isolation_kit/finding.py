@@ -9,7 +9,7 @@ from hashlib import blake2b
 from json import dumps, loads
 from typing import Any
 
-__all__ = ["Direction", "Finding", "Fingerprint", "Judgement", "Mode", "Verdict", "worst"]
+__all__ = ["COMPARED", "Direction", "Finding", "Fingerprint", "Judgement", "Mode", "Verdict", "worst"]
 
 
 class Verdict(StrEnum):
@@ -66,6 +66,10 @@ class Fingerprint:
 
     def __str__(self) -> str:
         return f"{self.what} -> {self.channel} ({self.direction}) at {self.edge}"
+
+
+COMPARED = frozenset({"derived", "length or shape", "residue", "another View among others"})
+"""Forms that are seen by comparing runs: what is denied makes a difference, and no token need be there."""
 
 
 @dataclass(frozen=True, slots=True)

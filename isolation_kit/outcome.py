@@ -38,6 +38,7 @@ class Smallest:
     """The smallest case of one leak, and how it was reached.
 
     `pair` holds the two cases that a comparing oracle told apart: what differs in them makes the difference.
+    `path` is where in the recipient's view it was seen, where the oracle knows; it names no value.
     """
 
     fingerprint: Fingerprint
@@ -49,6 +50,7 @@ class Smallest:
     executions: int
     conversation: tuple[Line, ...] = ()
     pair: tuple[Scenario, ...] = ()
+    path: str = ""
 
     @property
     def size(self) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ from isolation_kit.audit.plan import BLOCK, FAMILIES, blocks
 from isolation_kit.conversation import conversation
 from isolation_kit.detect.selftest import missed
 from isolation_kit.errors import ConfigError
-from isolation_kit.finding import Mode, Verdict
+from isolation_kit.finding import Finding, Mode, Verdict
 from isolation_kit.fingerprints import Key, Tally
 from isolation_kit.generate import FAMILIES as GENERATORS
 from isolation_kit.generate import dressed, sweep
@@ -47,7 +47,7 @@ class ItemRun:
         self.item = item
         self.tally = Tally()
         self.first: dict[Key, tuple[Scenario, str]] = {}
-        self.variants: dict[Key, str] = {}  # how the newest witness of a finding differs from its base
+        self.witnesses: dict[Key, Finding] = {}  # each as the newest case shows it
         self.error = ""
         self.index = 0
         self.enough = False
@@ -173,7 +173,7 @@ class ItemRun:
             self.enough = self.plan.until is not None
             key = (finding.fingerprint, finding.kind, finding.mode)
             if key not in self.first:
-                self.first[key], self.variants[key] = (scenario, finding.oracle), finding.variant
+                self.first[key], self.witnesses[key] = (scenario, finding.oracle), finding
         return trace
 
     # -- what it came to ---------------------------------------------------------------------------------
@@ -212,6 +212,7 @@ class ItemRun:
                 spent = self.campaign.executions - before  # a comparing oracle takes several a candidate
                 total += spent
                 reduced = left > spent
+            seen = self.witnesses[key]
             out.append(
                 Smallest(
                     fingerprint,
@@ -222,7 +223,8 @@ class ItemRun:
                     reduced,
                     spent,
                     conversation(scenario, self.campaign.declaration),
-                    pair(scenario, self.variants[key]) if self.variants[key] else (),
+                    pair(scenario, seen.variant) if seen.variant else (),
+                    seen.path,
                 )
             )
         return out
@@ -246,7 +248,7 @@ class ItemRun:
             outcome, _ = self.campaign.judge(candidate, 0, 0, (oracle,))
             shown = [f for f in outcome.findings if (f.fingerprint, f.kind, f.mode) == key]
             if shown:
-                self.variants[key] = shown[0].variant
+                self.witnesses[key] = shown[0]
             return bool(shown)
 
         return still_leaks

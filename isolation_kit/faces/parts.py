@@ -70,6 +70,7 @@ def _dump_smallest(case: Smallest) -> dict[str, Any]:
         "executions": case.executions,
         "conversation": [[line.who, line.text] for line in case.conversation],
         "pair": [loads(scenario.to_json()) for scenario in case.pair],
+        "path": case.path,
     }
 
 
@@ -84,4 +85,5 @@ def _load_smallest(raw: Mapping[str, Any]) -> Smallest:
         executions=raw["executions"],
         conversation=tuple(Line(who, text) for who, text in raw["conversation"]),
         pair=tuple(Scenario.from_json(dumps(scenario)) for scenario in raw["pair"]),
+        path=raw["path"],
     )

@@ -63,5 +63,7 @@ def _first_cases(entries: Sequence[Entry]) -> tuple[Smallest, ...]:
             key = (finding.fingerprint, finding.kind, finding.mode)
             if key not in first:
                 lines = conversation(entry.scenario)
-                first[key] = Smallest(*key, finding.oracle, entry.scenario, False, 0, lines)
+                first[key] = Smallest(
+                    *key, finding.oracle, entry.scenario, False, 0, lines, path=finding.path
+                )
     return tuple(first[key] for key in sorted(first))

@@ -22,6 +22,7 @@ def run_block(
     declarations: Iterable[Declaration],
     command: Sequence[str],
     shard: tuple[int, int],
+    kind: str = "audit",
 ) -> RunBlock:
     """How this run was started, as far as its findings depend on it."""
     commit, dirty = _commit(config.root)
@@ -37,6 +38,8 @@ def run_block(
         shard="" if shard == (1, 1) else f"{shard[0]}/{shard[1]}",
         policy_digest=config.policy.digest,
         case_folder=_below(config.output / "cases", config.root),
+        config="" if config.path.name == "isolation.toml" else _below(config.path, config.root),
+        kind=kind,
     )
 
 

@@ -129,5 +129,8 @@ def _shown(case: CaseOutcome, scenario: Scenario) -> list[Smallest]:
     first: dict[tuple[Fingerprint, Verdict, Mode], Smallest] = {}
     for finding in case.findings:
         key = (finding.fingerprint, finding.kind, finding.mode)
-        first.setdefault(key, Smallest(*key, finding.oracle, scenario, False, 0, conversation(scenario)))
+        first.setdefault(
+            key,
+            Smallest(*key, finding.oracle, scenario, False, 0, conversation(scenario), path=finding.path),
+        )
     return [first[key] for key in sorted(first)]

@@ -184,6 +184,7 @@ class Run:
                 declarations=(),
                 command=command,
                 shard=(1, 1),
+                kind="load",
             ),
             policy=self.config.policy,
             classes=load_fingerprint_classes(self.config.content.fingerprints),

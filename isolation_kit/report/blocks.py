@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from isolation_kit.report.clean import Scrub
 
 __all__ = ["RunBlock", "Timing"]
+
+_PASTED = re.compile(r"(?!-)[A-Za-z0-9_./-]{1,100}\.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class RunBlock:
         shard: `i/n`, or "" for a whole run.
         policy_digest: 8 hex digits of the policy; "" takes those of the policy given to `build`.
         case_folder: where the smallest cases are stored, as one would type it.
+        config: the configuration file as one would type it, where it is not `isolation.toml`.
+        kind: "audit" (generated cases, puppets for models) or "load" (users of a service that runs).
     """
 
     seed: int
@@ -36,6 +41,8 @@ class RunBlock:
     shard: str = ""
     policy_digest: str = ""
     case_folder: str = ".isolation/cases"
+    config: str = ""
+    kind: str = "audit"
 
     def document(self, scrub: Scrub) -> dict[str, Any]:
         """The block as it stands in a report."""
@@ -52,6 +59,9 @@ class RunBlock:
             "shard": scrub(self.shard),
             "policy_digest": scrub(self.policy_digest),
             "case_folder": scrub(self.case_folder),
+            # It stands in a command to paste.
+            "config": self.config if _PASTED.fullmatch(self.config) else "",
+            "kind": self.kind,
         }
 
 

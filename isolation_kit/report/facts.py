@@ -125,6 +125,11 @@ class Facts:
     known: frozenset[str] = frozenset()
     merged: bool = False
 
+    @property
+    def loaded(self) -> bool:
+        """True if all of it comes from load runs: a service was used as it is, and no puppet spoke."""
+        return bool(self.runs) and all(run.get("kind") == "load" for run in self.runs)
+
     def add(self, other: Facts) -> Facts:
         """The facts of two runs, shards or days."""
         return Facts(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from isolation_kit.finding import COMPARED
 from isolation_kit.report.advice import advice
 from isolation_kit.report.rows import recipient, worst_family
-from isolation_kit.report.words import capital, count_words, listed, share_words, story
+from isolation_kit.report.words import capital, count_words, listed, replay_line, share_words, story
 
 __all__ = ["EXPOSURES_COUNT", "exposure_words", "finding_row", "folded", "grouped", "remedies", "size_of"]
 
@@ -26,6 +27,12 @@ _NOTES: Mapping[str, tuple[str, str]] = {
     "allowed": ("allowed finding", "Opened by an [[allow]] entry of the policy: shown, not counted."),
 }
 _FOLDED_SHOWN = 25
+_UNSEEN: Mapping[str, str] = {
+    "derived": "what is seen depends on the secret, as a hash does",
+    "length or shape": "the length or shape of what is seen depends on it",
+    "residue": "a fresh instance sees something else",
+    "another View among others": "without the others something else is seen",
+}
 
 Report = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -95,7 +102,9 @@ def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(groups.values())
 
 
-def finding_row(row: Mapping[str, Any], classes: Report, roots: Mapping[str, str]) -> dict[str, Any]:
+def finding_row(
+    row: Mapping[str, Any], report: Report, classes: Report, roots: Mapping[str, str]
+) -> dict[str, Any]:
     share, at = worst_family(row), recipient(row, roots)
     entry = classes.get(row["class"])
     return {
@@ -131,6 +140,24 @@ def finding_row(row: Mapping[str, Any], classes: Report, roots: Mapping[str, str
         "case": row["smallest"],
         "size": _size(row["smallest"]) if row["smallest"] else "",
         "how": _how(row["smallest"]) if row["smallest"] else "",
+        **_evidence(row, report),
+    }
+
+
+def _evidence(row: Mapping[str, Any], report: Report) -> dict[str, str]:
+    """How the smallest case is run again, who judged it and where, and how its pair is compared."""
+    case = row["smallest"]
+    if not case:
+        return {"replay": "", "judged": "", "diff": ""}
+    unseen = next((note for form, note in _UNSEEN.items() if form in row["forms"]), "")
+    if not COMPARED.issuperset(row["forms"]):
+        unseen = ""
+    place = f" at {case['path']}" if case["path"] else ""
+    stem = f"{case['file'].rpartition('/')[0]}/{row['id']}"
+    return {
+        "replay": replay_line(report, case["file"]),
+        "judged": f"seen by {case['oracle']}{place}" + (f"; no token is there: {unseen}" if unseen else ""),
+        "diff": f"diff {stem}-base.json {stem}-varied.json" if case["pair"] else "",
     }
 
 

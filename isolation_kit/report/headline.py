@@ -10,9 +10,11 @@ from isolation_kit.report.advice import advice
 from isolation_kit.report.rows import worst_family
 from isolation_kit.report.sampling import compared, parrots, quiet
 from isolation_kit.report.shards import missing_words
-from isolation_kit.report.words import capital, count_words, percent, share_words, story
+from isolation_kit.report.words import capital, count_words, of_load, percent, replay_line, share_words, story
 
-__all__ = ["first_step", "headline", "often", "roots_of", "summary", "untested_words"]
+__all__ = ["first_step", "headline", "often", "roots_of", "summary"]
+
+_LOAD = "load-"  # begins the families of load runs
 
 Report = Mapping[str, Any]
 
@@ -30,7 +32,7 @@ def headline(report: Report) -> str:
         where = f" (target {top['target']})" if len({item["target"] for item in report["items"]}) > 1 else ""
         return f"{capital(story(top, roots_of(report)))}{where}{often(worst_family(top))}."
     if report["verdict"] == "PASS":
-        return _no_leak(report["items"])
+        return _no_leak(report["items"], of_load(report))
     item = next((item for item in report["items"] if item["verdict"] == report["verdict"]), None)
     if item is None:  # no item is to blame: a part of the run is missing
         return missing_words(report["scope"]["missing_shards"][0])
@@ -38,11 +40,13 @@ def headline(report: Report) -> str:
     return f"{item['id']}: {reason}."
 
 
-def _no_leak(items: Sequence[Mapping[str, Any]]) -> str:
+def _no_leak(items: Sequence[Mapping[str, Any]], load: bool) -> str:
     """How many cases say so, and by what."""
     n, loud = quiet(items), parrots(items)
     without = f" (without {count_words(loud, 'parrot case')})" if loud else ""
     high = percent(effective_interval(0, n, [])[1])
+    if load:
+        return f"No leak in {count_words(n, 'checked exchange')}: at most {high} of such exchanges leak."
     return (
         f"No leak in {count_words(n, 'case')}{without}: at most {high} of such generated cases leak. "
         f"This rests on planted tokens in all of them, and on compared runs in {compared(items):,}."
@@ -60,7 +64,8 @@ def often(share: Mapping[str, Any]) -> str:
         return "; how often is unknown"
     if share["family"] == "sweep":
         return f" in {share['count']:,} of the {count_words(share['n'], 'sweep case')}"
-    return f" in {share_words(share)} of the generated {share['family']} cases"
+    kind = "exchanges" if share["family"].startswith(_LOAD) else "cases"
+    return f" in {share_words(share)} of the generated {share['family']} {kind}"
 
 
 def summary(report: Report) -> str:
@@ -88,34 +93,17 @@ def first_step(report: Report, classes: Report) -> dict[str, str]:
     if known is not None:
         remedy: dict[str, str] = known["remedy"]
         return remedy
-    if top is not None and top["smallest"]:
-        return _both(f"Replay the smallest case: isolation-kit replay {top['smallest']['file']}")
+    if top is not None and top["smallest"] and not of_load(report):
+        return _both(f"Replay the smallest case: {replay_line(report, top['smallest']['file'])}")
     if top is not None:
         return _both("Look at the first case named below; it shows the leak.")
     if report["verdict"] == "PASS":
-        return _both("Nothing has to be done. " + _raise_coverage(report))
+        return _both("Nothing has to be done.")
     if report["verdict"] == "INCONCLUSIVE" and not report["items"]:
         return _both("Name a target and a family in isolation.toml, then run again.")
     if not any(item["verdict"] == report["verdict"] for item in report["items"]):
         return _both("Merge the reports of all shards: isolation-kit merge shard-1.json shard-2.json ...")
     return _both("Remove this reason and run again; until then the run proves nothing.")
-
-
-def _raise_coverage(report: Report) -> str:
-    words = untested_words(report)
-    return f"Coverage can be raised: {words}" if words else "Each cell of the coverage table was tested."
-
-
-def untested_words(report: Report) -> str:
-    """What the untested cells of the coverage table are and how to have fewer; "" if there are none."""
-    untested = sum(report["scope"]["untested"].values())
-    if not untested:
-        return ""
-    return (
-        f"{untested:,} of {report['scope']['cells']:,} cells are untested (no case planted that slot, or "
-        "nothing watched that channel): plant slots with stage.text, tap channels with stage.record, or "
-        "declare a child [[untested]]."
-    )
 
 
 def _both(text: str) -> dict[str, str]:

@@ -155,6 +155,8 @@ def _smallest(case: Document) -> Document:
         **case,
         "family": clean(case["family"]),
         "oracle": clean(case["oracle"]),
+        "path": clean(case.get("path", ""), REASON_LENGTH),  # reports of an earlier version name none
+        "pair": case.get("pair", False),
         "conversation": [
             {"who": clean(line["who"], 60), "text": clean(line["text"], LINE_LENGTH)}
             for line in case["conversation"]

@@ -13,6 +13,19 @@ from isolation_kit.report.shards import missing_shards, shard_sentences
 __all__ = ["scope_block"]
 
 
+_OF_AUDIT = (
+    "Models were replaced by scripted puppets: the report says what the code lets through, not what "
+    "a live model would do with it.",
+    "A share is a share of generated cases, not of production traffic.",
+    "No exposure means: not by verbatim copying, within the limits of the run.",
+)
+_OF_LOAD = (
+    "The service ran as it is, its models too: only what came back, and what it recorded, was seen.",
+    "A share is a share of this run's requests, not of production traffic.",
+    "No leak means: not at this concurrency, in this time, in the forms that were searched for.",
+)
+
+
 def scope_block(
     facts: Facts, items: Sequence[Mapping[str, Any]], coverage: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -32,13 +45,10 @@ def scope_block(
         "cells": len(coverage),
         "tools_stubbed": [{"target": target, "tool": tool} for target, tool in tools],
         "missing_shards": missing_shards(facts),
-        "models": "puppets",
+        "models": "the service's own" if facts.loaded else "puppets",
         "says": [
-            "Models were replaced by scripted puppets: the report says what the code lets through, not what "
-            "a live model would do with it.",
-            "A share is a share of generated cases, not of production traffic.",
-            "No exposure means: not by verbatim copying, within the limits of the run.",
-            *sampling_sentence(items, [run["profile"] for run in facts.runs]),
+            *(_OF_LOAD if facts.loaded else _OF_AUDIT),
+            *([] if facts.loaded else sampling_sentence(items, [run["profile"] for run in facts.runs])),
             *_untested_sentence(sum(untested.values()), len(coverage)),
             *_pairs_sentence("Not tapped, so nothing is known of them", not_tapped),
             *_pairs_sentence("Children that no case reached", [pair[:2] for pair in unreached]),
@@ -54,8 +64,11 @@ def _untested_sentence(untested: int, cells: int) -> list[str]:
         return ["No target was declared, so the coverage table is empty."]
     if not untested:
         return []
-    what = "no case planted that slot there, or nothing watched that channel"
-    return [f"{untested:,} of the {cells:,} cells of the coverage table are untested: {what}."]
+    return [
+        f"{untested:,} of the {cells:,} cells of the coverage table are untested: no case planted that slot "
+        "there, or nothing watched that channel. What your system does not have asks for nothing; what it "
+        "has, you open: stage.text plants a slot, stage.record taps a channel."
+    ]
 
 
 def _pairs_sentence(start: str, pairs: Sequence[tuple[str, ...]]) -> list[str]:

@@ -158,10 +158,8 @@ def _cases(page: Mapping[str, Any], width: int) -> list[list[str]]:
     told, named = list(first.values())[:_CASES], list(first.values())[_CASES:]
     lines = []
     for row in named[:_OTHER_CASES]:
-        lines += [
-            cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}", width),
-            cut(f"  replay: isolation-kit replay {row['case']['file']}", width),
-        ]
+        lines.append(cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}", width))
+        lines += [cut(f"  replay: {row['replay']}", width)] if row["replay"] else []
     if len(named) > _OTHER_CASES:
         lines.append(f"  ... {len(named) - _OTHER_CASES} more classes in the report file")
     return [*(_case(row, width) for row in told), lines]
@@ -176,11 +174,11 @@ def _case(row: Mapping[str, Any], width: int) -> list[str]:
     lines += [cut(f"  {pad(cut(line['who'], left), left)}  {line['text']}", width) for line in told]
     if case["lines"] > len(told):
         lines.append(f"  ... {case['lines'] - len(told)} more lines")
-    if case["oracle"] == "noninterference":  # nobody should look for a token there
+    lines += [f"  {piece}" for piece in wrap(row["judged"], width - 2, hang=2)]
+    if case["pair"]:  # in braces, which a shell spells out: one line holds both names
         pair = f"{case['file'].rpartition('/')[0]}/{row['id']}-{{base,varied}}.json"
-        lines += [cut("  no token is there: what is seen depends on the secret, as a hash does", width)]
-        lines += [cut(f"  compare: diff {pair}", width)]
-    return [*lines, cut(f"  replay: isolation-kit replay {case['file']}", width)]
+        lines.append(cut(f"  compare: diff {pair}", width))
+    return [*lines, *([cut(f"  replay: {row['replay']}", width)] if row["replay"] else [])]
 
 
 def _items(page: Mapping[str, Any], width: int) -> list[str]:
@@ -212,7 +210,7 @@ def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> lis
     lines += _allowed(page)
     stale = [entry for entry in page["policy"]["entries"] if entry["expired"] or not entry["used"]]
     lines += [f"  {entry['label']}: {entry['fate']}" for entry in stale[:3]]
-    lines += ["NOT SHOWN  Shares are of generated cases, not of production traffic; models were puppets."]
+    lines += [f"NOT SHOWN  {page['not_shown']}"]
     lines += [f"  {text}" for text in page["says"][3:]]
     run, seconds = report["run"], report["timing"]["wall_seconds"]
     lines.append(

@@ -16,7 +16,7 @@ from isolation_kit.report.findings import (
     size_of,
 )
 from isolation_kit.report.grids import GLYPHS, LEGEND, grids
-from isolation_kit.report.headline import first_step, headline, roots_of, summary, untested_words
+from isolation_kit.report.headline import first_step, headline, roots_of, summary
 from isolation_kit.report.sampling import counted_in
 from isolation_kit.report.words import count_words, listed, percent, what_words
 
@@ -32,7 +32,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
     """The document as text blocks. `most` caps the findings shown; the file holds them all."""
     classes = {entry["id"]: entry for entry in report["classes"]}
     roots = roots_of(report)
-    rows = grouped([finding_row(row, classes, roots) for row in report["fingerprints"]])
+    rows = grouped([finding_row(row, report, classes, roots) for row in report["fingerprints"]])
     counting, rest = [row for row in rows if row["counts"]], folded(rows)
     tables = grids(report["coverage"])
     return {
@@ -59,8 +59,6 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "more_grids": max(0, len(tables) - _GRIDS_SHOWN),
         "legend": [(GLYPHS[state], state, LEGEND[state]) for state in STATES],
         "blank": _BLANK,
-        # A PASS says so at the top already.
-        "untested": "" if report["verdict"] == "PASS" else untested_words(report),
         "cases": [row for row in counting[:most] if row["case"]],
         "audited": [_item(item) for item in report["items"]],
         "notes": [note for item in report["items"] for note in item["notes"]],
@@ -69,6 +67,11 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "allow_lists": report["allow_lists"],
         "policy": _policy(report["policy"]),
         "says": report["scope"]["says"],
+        "not_shown": (
+            "Shares are of generated cases, not of production traffic; models were puppets."
+            if report["scope"]["models"] == "puppets"
+            else " ".join(report["scope"]["says"][:3])
+        ),
         "run": _run(report),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from isolation_kit.finding import COMPARED
 from isolation_kit.report.rows import child_of, recipient
 
 __all__ = [
@@ -12,7 +13,9 @@ __all__ = [
     "channel_words",
     "count_words",
     "listed",
+    "of_load",
     "percent",
+    "replay_line",
     "share_brief",
     "share_words",
     "story",
@@ -64,6 +67,7 @@ _CHANNELS: Mapping[str, str] = {
 }
 _PLURAL = ("arguments ", "results ", "descriptions ", "pages ", "environment variables")
 _PLURAL_ENDS = ("'s files", "'s constants")
+_FEW = 10
 _BEFORE: Mapping[str, str] = {
     "across": "another user's or person's data: ",
     "after": "data of an ended session or case: ",
@@ -95,18 +99,37 @@ def share_words(share: Mapping[str, Any]) -> str:
     if not share["count"]:
         return f"at most {percent(share['high'])}"
     if share["count"] == share["n"]:
-        return f"100 % (at least {percent(share['low'])})"
+        return f"{_all_of(share)} (at least {percent(share['low'])})"
     low, high = percent(share["low"]), percent(share["high"])
     return f"{percent(share['share'])} ({low.removesuffix(' %')} to {high})"
 
 
 def share_brief(share: Mapping[str, Any]) -> str:
-    """`share_words` for a narrow column: `96 % (94-97)`, `100 % (>97.9)`, `<1.5 %`."""
+    """`share_words` for a narrow column: `96 % (94-97)`, `100 % (>97.9)`, `3/3 (>29)`, `<1.5 %`."""
     if not share["n"] or not share["count"]:
         return share_words(share).replace("at most ", "<")
     low, high = (percent(share[name]).removesuffix(" %") for name in ("low", "high"))
-    around = f">{low}" if share["count"] == share["n"] else f"{low}-{high}"
-    return f"{percent(share['share'])} ({around})"
+    if share["count"] == share["n"]:
+        return f"{_all_of(share).replace(' of ', '/')} (>{low})"
+    return f"{percent(share['share'])} ({low}-{high})"
+
+
+def _all_of(share: Mapping[str, Any]) -> str:
+    """All cases: of a few, as a number, for a percentage would say more than is known."""
+    return "100 %" if share["n"] >= _FEW else f"{share['n']} of {share['n']}"
+
+
+def of_load(report: Mapping[str, Any]) -> bool:
+    """True for a report of load runs: a service was used as it is, so nothing of it can be replayed."""
+    return bool(report["scope"]["models"] != "puppets")
+
+
+def replay_line(report: Mapping[str, Any], file: str) -> str:
+    """The command that runs a stored case again; "" where none can."""
+    if of_load(report):
+        return ""
+    config = report["run"].get("config", "")
+    return f"isolation-kit replay {file}" + (f" --config {config}" if config else "")
 
 
 def what_words(what: str) -> str:
@@ -126,10 +149,12 @@ def channel_words(row: Mapping[str, Any], roots: Mapping[str, str]) -> str:
 
 
 def story(row: Mapping[str, Any], roots: Mapping[str, str]) -> str:
-    """One fingerprint as half a sentence: what goes where."""
+    """One fingerprint as half a sentence: what goes where, or what it changes there without being seen."""
     what = what_words(row["what"])
     many = row["what"] in _SLOTS and (what.startswith(_PLURAL) or what.endswith(_PLURAL_ENDS))
     verb = "reach" if many else "reaches"
+    if row["forms"] and COMPARED.issuperset(row["forms"]):
+        verb = "change" if many else "changes"
     if row["kind"] == "LOSS":
         verb = "do not reach" if many else "does not reach"
     return f"{_BEFORE.get(row['direction'], '')}{what} {verb} {channel_words(row, roots)}"

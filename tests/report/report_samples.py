@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 from isolation_kit.content import Bilingual, FingerprintClass
-from isolation_kit.finding import Finding, Fingerprint, Judgement, Mode, Verdict, worst
+from isolation_kit.finding import COMPARED, Finding, Fingerprint, Judgement, Mode, Verdict, worst
 from isolation_kit.fingerprints import CaseOutcome, Tally
 from isolation_kit.outcome import Item, ItemOutcome, Line, Smallest
 from isolation_kit.policy import Allow, Policy
@@ -106,6 +106,8 @@ class Leak:
     tool: str = ""
     oracle: str = "canary"
     allowed_by: str = ""
+    form: str = "verbatim"
+    path: str = ""
 
     def finding(self, target: str = "support") -> Finding:
         """The finding of one case that shows it."""
@@ -117,6 +119,8 @@ class Leak:
             self.kind,
             self.mode,
             self.tier,
+            self.form,
+            self.path,
             source_tool=self.tool,
             allowed_by=self.allowed_by,
         )
@@ -213,7 +217,9 @@ def smallest_of(leak: Leak, target: str = "support") -> Smallest:
         Line("billing answers", "12"),
     )
     finding = leak.finding(target)
-    return Smallest(finding.fingerprint, leak.kind, leak.mode, leak.oracle, scenario, True, 34, lines)
+    pair = (scenario, replace(scenario, seed=8)) if leak.form in COMPARED else ()
+    print_ = finding.fingerprint
+    return Smallest(print_, leak.kind, leak.mode, leak.oracle, scenario, True, 34, lines, pair, finding.path)
 
 
 LEAKS = (

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_samples import LEAKS, Leak, Made, clean_twin, leaky, report, sample
+from report_samples import LEAKS, RUN, Leak, Made, clean_twin, leaky, report, sample
 
+from isolation_kit import oracles
 from isolation_kit.cli.reports import compare
 from isolation_kit.errors import UsageError
+from isolation_kit.finding import COMPARED
 from isolation_kit.report import dump, html, markdown, terminal
 from isolation_kit.report.columns import width_of
 from isolation_kit.report.words import percent, share_words
@@ -174,13 +176,53 @@ def test_generated_cases_speak_before_the_sweep() -> None:
 
 
 def test_a_leak_that_leaves_no_token_says_where_to_look() -> None:
-    """Only a comparison sees it: the pair of cases is named, which a token's leak has no need of."""
-    seen = Leak("user.current", "child.request", oracle="noninterference")
-    document = report([Made(cases=20, leaks=(seen,)).outcome()])
-    text = terminal(document)
-    assert "  no token is there: " in text
-    assert (
-        f"  compare: diff .isolation/cases/{document['fingerprints'][0]['id']}-{{base,varied}}.json" in text
+    """Only a comparison sees it: every face says what changes where, by which oracle, and names the pair."""
+    seen = Leak(
+        "parent.text", "child.request", oracle="noninterference", form="derived", path="messages[1].content"
     )
-    plain = report([Made(cases=20, leaks=(replace(seen, oracle="canary"),)).outcome()])
-    assert "compare: diff" not in terminal(plain)
+    document = report([Made(cases=20, leaks=(seen,)).outcome()])
+    stem = f".isolation/cases/{document['fingerprints'][0]['id']}"
+    for face in (terminal, markdown, html):
+        text = " ".join(face(document).replace("\\", "").replace("&#39;", "'").split())
+        assert "The parent's own text changes the model request of billing" in text
+        assert "seen by noninterference at messages[1].content; no token is there: what is seen" in text
+        assert f"diff {stem}-{{base,varied}}.json" in text or f"diff {stem}-base.json {stem}-va" in text
+    plain = report([Made(cases=20, leaks=(replace(seen, oracle="canary", form="verbatim"),)).outcome()])
+    for face in (terminal, markdown, html):
+        assert "reaches the model request of billing" in " ".join(face(plain).split())
+        assert "-varied.json" not in face(plain)
+        assert "no token is there" not in face(plain)
+
+
+def test_the_forms_without_a_token_are_those_of_the_comparing_oracles() -> None:
+    """The report tells by the form whether a token is there."""
+    source = "".join(path.read_text("utf-8") for path in Path(oracles.__file__).parent.glob("*.py"))
+    assert all(f'"{form}"' in source for form in COMPARED)
+
+
+def test_a_replay_names_the_configuration_if_it_has_another_name() -> None:
+    """The command stands there to be pasted; a name that a shell would take apart does not."""
+    for name, told in (("other.toml", " --config other.toml"), ("", ""), ("a;b.toml", ""), ("-x.toml", "")):
+        run = replace(RUN, config=name)
+        text = terminal(report([Made(cases=20, leaks=LEAKS[:1]).outcome()], run=run), width=200)
+        (line,) = {line.strip() for line in text.splitlines() if line.startswith("  replay: ")}
+        assert line.endswith(f".json{told}")
+
+
+def test_a_report_of_a_load_run_speaks_of_no_puppet() -> None:
+    """The service was used as it is: nothing was generated for it, and nothing of it can be replayed."""
+    outcomes = [Made(family="load-cross-user", cases=20, leaks=LEAKS[:1]).outcome()]
+    for made in (outcomes, [Made(family="load-cross-user", cases=20).outcome()]):
+        for face in (terminal, markdown, html):
+            text = face(report(made, run=replace(RUN, kind="load")))
+            assert "service ran as it is" in " ".join(text.split())
+            for word in ("puppet", "isolation-kit replay", "--isolation-profile", "compared runs"):
+                assert word not in text
+
+
+def test_all_of_a_few_cases_are_no_percentage() -> None:
+    """3 of 3 says less than 100 %; the interval says how much."""
+    few = report([Made(cases=3, leaks=LEAKS[:1]).outcome()])
+    assert "3/3 (>" in terminal(few)
+    assert " in 3 of 3 (at least " in " ".join(terminal(few).split())
+    assert "100 % (" not in terminal(few)
