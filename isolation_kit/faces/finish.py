@@ -141,4 +141,7 @@ def _update_baseline(project: Project, report: Mapping[str, Any], outcomes: Sequ
         # A run that saw less must not forget what an earlier one knew.
         entries |= dict(project.baseline.entries) if project.baseline else {}
     write_file(path, Baseline(entries).dump())
-    return f"baseline: {len(entries)} known leaks in {shown(path)}"
+    return (
+        f"baseline: {len(entries)} known leaks in {shown(path)}; a run with this baseline and fail-on new "
+        "fails for other leaks only"
+    )
