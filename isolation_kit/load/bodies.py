@@ -1,4 +1,4 @@
-"""Reads a response's body in bounds: an endless one must not fill the memory of who loads."""
+"""Reads a response, its body in bounds: an endless one must not fill the memory of who loads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 import zlib
 from typing import Any
 
-__all__ = ["LONGEST", "body_of"]
+__all__ = ["LONGEST", "body_of", "head_of"]
 
 LONGEST = 8 << 20  # bytes of an answer that are read; the rest is counted as unread
 _CHUNK = 64 << 10
@@ -39,6 +39,20 @@ def body_of(stream: Any, *, drips: bool) -> tuple[bytes, int]:
         if drips:
             time.sleep(_PAUSE)
     return _plain(b"".join(parts), stream.get("content-encoding") or "")
+
+
+def head_of(stream: Any) -> bytes:
+    """The status line's phrase and every header line of a geventhttpclient response, cookies among them.
+
+    Read it after the body, so that trailers are among them.
+
+    Args:
+        stream: the response; None where there is none.
+    """
+    if stream is None:
+        return b""
+    lines = [f"{name}: {value}" for name, value in stream.headers]
+    return "\n".join((stream.status_message or "", *lines)).encode("utf-8", "replace")
 
 
 def _plain(data: bytes, encoding: str) -> tuple[bytes, int]:

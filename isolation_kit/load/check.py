@@ -1,4 +1,4 @@
-"""Judges what a user got back, and what a child saw, against all tokens of the run.
+"""Judges what a user got back, headers and body, and what a child saw, against all tokens of the run.
 
 Matching while loading is cheap: a whole token is found by one literal search for the run's prefix. All
 decodings are undone only where something is odd (a required token is missing, an error answer, half a token,
@@ -7,7 +7,7 @@ the prefix in a common encoding) and in a sample; a report says in how many.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from isolation_kit.detect import Pool, scan
@@ -22,6 +22,7 @@ from isolation_kit.trace import Channel
 __all__ = ["SAMPLE", "Checker", "Seen"]
 
 SAMPLE = 100  # one response in so many is decoded whatever it looks like
+_HEADER = "header"  # before the form of what stands in a header, for a report
 _UNFOLDED = 16 << 10  # bytes of which every reading is looked at, for tokens of other processes
 _POOL = 8192  # tokens after which a pool begins anew with the recent ones
 _TASKS = frozenset({Slot.TASK_GOAL, Slot.TASK_INPUT})
@@ -60,10 +61,12 @@ class Checker:
         self._pooled: set[str] = set()
         self._hints = encoded(tokens.prefix)
 
-    def response(self, turn: LoadTurn, data: bytes, *, complete: bool) -> Seen:
+    def response(self, turn: LoadTurn, data: bytes, *, complete: bool, head: bytes = b"") -> Seen:
         """Judge a response.
 
         Args:
+            data: its body, in which the user's own tokens must stand.
+            head: its header lines: what must not be there must not be there either.
             complete: True if it is a whole answer, so that what is missing is lost.
         """
         self._count += 1
@@ -77,11 +80,25 @@ class Checker:
             hits, unread = self._hits(data, turn.required)
             found += self._decoded(data, hits, turn.owner, turn.since, self._root, channel)
             lost = lost and not {token for token, _ in hits}.issuperset(turn.required)
+        if head:
+            found += self._in_head(head, turn)
         if lost:
             found.append(
                 self._finding(_TASK_LOST, self._root, channel, "", Verdict.LOSS, "verbatim", turn.owner)
             )
         return Seen(_once(found), decoded, unread)
+
+    def _in_head(self, head: bytes, turn: LoadTurn) -> list[Finding]:
+        """What leaks in header lines: like the body's, the form says where it stood."""
+        owners = list(self._tokens.owners(head))
+        channel = Channel.FINAL_OUTPUT
+        found = self._judged(owners, turn.owner, turn.since, self._root, channel, _HEADER)
+        odd = head.count(self._tokens.prefix) > len(owners) or self._hidden(head)
+        if odd or self._count % SAMPLE == 0:
+            hits, _ = self._hits(head, ())
+            hidden = self._decoded(head, hits, turn.owner, turn.since, self._root, channel)
+            found += [replace(item, form=f"{_HEADER}>{item.form}") for item in hidden]
+        return found
 
     def view(self, user: str, agent: str, text: str, *, whole: bool) -> Seen:
         """Judge what one child saw.

@@ -106,18 +106,21 @@ class Run:
         self.counts.add("failed", kind)
         self.counts.add("at", str(self._now()), "failures")
 
-    def response(self, turn: LoadTurn, data: bytes, *, complete: bool, unread: int = 0) -> Verdict:
+    def response(
+        self, turn: LoadTurn, data: bytes, *, complete: bool, unread: int = 0, head: bytes = b""
+    ) -> Verdict:
         """Judge an answer; returns after what was found is on disk.
 
         Args:
             complete: True if it is a whole answer.
             unread: bytes of it that nobody read.
+            head: its header lines.
         """
         if unread:
             self.counts.add("unread", amount=unread)
         if not self.settings.check:
             return Verdict.PASS
-        seen = self.checker.response(turn, data, complete=complete and not unread)
+        seen = self.checker.response(turn, data, complete=complete and not unread, head=head)
         if not complete and not seen.findings:
             return Verdict.PASS  # a failure that shows nothing is counted as a failure, not as judged
         self._record(turn.script.family, turn.script, seen)

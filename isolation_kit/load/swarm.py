@@ -27,7 +27,7 @@ from isolation_kit.content import load_attacks
 from isolation_kit.errors import IsolationKitError, UsageError
 from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict
-from isolation_kit.load.bodies import body_of
+from isolation_kit.load.bodies import body_of, head_of
 from isolation_kit.load.control import Control
 from isolation_kit.load.identity import Identity, LoadTurn
 from isolation_kit.load.ramp import Ramp
@@ -159,7 +159,8 @@ class IsolationUser(FastHttpUser):
         self._usual += (seconds - self._usual) / 8
         response.request_meta |= {"response_time": seconds * 1000, "response_length": len(data)}
         complete = whole and not unread and self.complete(response)
-        verdict = run.response(turn, data, complete=complete, unread=unread)
+        head = head_of(response._response)
+        verdict = run.response(turn, data, complete=complete, unread=unread, head=head)
         if not complete:
             kind = _kind(status, whole, unread)
             run.failed(kind)

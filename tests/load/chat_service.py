@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from urllib.parse import quote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -36,8 +37,8 @@ class Chat:
         return HTMLResponse("<h1>Something went wrong</h1>", 500)
 
     def page(self) -> Response:
-        """A page where JSON was due."""
-        return PlainTextResponse("maintenance", 503)
+        """A page where JSON was due; its cookie is somebody else's."""
+        return PlainTextResponse("maintenance", 503, {"set-cookie": f"last={quote(self.said)}"})
 
     def endless(self) -> Response:
         """Far more than anybody reads."""

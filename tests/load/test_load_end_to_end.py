@@ -47,7 +47,7 @@ def test_workers_count_a_leaky_twin_to_the_last(tmp_path: Path) -> None:
 
 
 def test_the_readmes_user_finds_the_leak_of_a_hostile_service(tmp_path: Path) -> None:
-    """Plain `locust -f`: the mix-up is a LEAK; bad answers are failures of their kind, and no loss."""
+    """Plain `locust -f`: the mix-up is a LEAK; bad answers are failures, no loss; their cookies leak, too."""
     (example,) = _BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
     (tmp_path / "locustfile.py").write_text(example, "utf-8")
     service = str(Path(__file__).with_name("chat_service.py"))
@@ -55,6 +55,7 @@ def test_the_readmes_user_finds_the_leak_of_a_hostile_service(tmp_path: Path) ->
         code, told, text = swarmed(tmp_path, url, "--isolation-tolerance", "0.5")
     assert code == 1, text
     assert told["counters"]["leaks"] > 0
-    leaks = {row["direction"] for row in _report(tmp_path)["fingerprints"] if row["kind"] == "LEAK"}
-    assert leaks == {"across"}
+    leaks = [row for row in _report(tmp_path)["fingerprints"] if row["kind"] == "LEAK"]
+    assert {row["direction"] for row in leaks} == {"across"}
+    assert {form for row in leaks for form in row["forms"]} == {"verbatim", "header"}
     assert set(told["failures"]) == {"status 500", "status 503", "too long or not readable", "broke off"}
