@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from isolation_kit.errors import UsageError
+from isolation_kit.faces import shown
 from isolation_kit.service import ServiceSettings
 
 __all__ = ["load", "serve"]
@@ -45,6 +47,13 @@ def load(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     began = time.time()
     with subprocess.Popen(command) as locust:  # noqa: S603  (our own interpreter, fixed words)
         code = _ended(locust)
+    if code < 0:
+        place = shown(Path(arguments.output) / "report.json")
+        print(
+            f"isolation-kit: the load run was killed (signal {-code}); what it had found stands in its "
+            f"findings log; for a report: isolation-kit report {place} --recover",
+            file=sys.stderr,
+        )
     # Locust itself ends with 1 when it fails: that is a leak only where a run was judged.
     return _ERROR if code < 0 or (code == 1 and not _judged(Path(arguments.output), began)) else code
 

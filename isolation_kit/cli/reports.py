@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from isolation_kit.config import load as load_config
 from isolation_kit.config import report_file
 from isolation_kit.faces import Clock, finish, outcomes_of, reopen, shown, write_report
 from isolation_kit.faces.codes import CODES
@@ -19,6 +20,8 @@ from isolation_kit.report.rows import worst_family
 
 __all__ = ["compare", "merge", "report"]
 
+_REPORT = ".isolation/report.json"  # where no file was named
+
 
 def report(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Show a report or write it in other formats; with --recover, rebuild it first."""
@@ -29,6 +32,14 @@ def report(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 
 def _recover(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    from isolation_kit.load.recover import is_load, recover
+
+    folder = _folder(arguments)
+    if is_load(folder):
+        loaded = recover(folder, words)
+        _deliver(loaded.report, arguments.to)
+        print(*loaded.told, *loaded.remarks, sep="\n")
+        return CODES[loaded.verdict]
     project = reopen(Path(arguments.config))
     why = "the run ended before this item did"
     try:
@@ -40,6 +51,13 @@ def _recover(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     for remark in finished.remarks:
         print(remark)
     return CODES[finished.verdict]
+
+
+def _folder(arguments: argparse.Namespace) -> Path:
+    """The output folder: of the report that was named, or else of the configuration."""
+    config = Path(arguments.config)
+    named = Path(arguments.file).parent
+    return load_config(config).output if arguments.file == _REPORT and config.is_file() else named
 
 
 def merge(arguments: argparse.Namespace, words: Sequence[str]) -> int:

@@ -35,6 +35,7 @@ class Load:
         responses: TaskResponses by second.
         missed: views of children that did not arrive.
         troubles: why nothing, or not all, was proved.
+        killed: why the run did not come to its end: only what was found is known then, no share of it.
         notes: further sentences for the report.
         seconds: of the wall clock.
         cpu_seconds: of this process; workers are others.
@@ -47,6 +48,7 @@ class Load:
     missed: int = 0
     tolerance: float = 0.0
     troubles: tuple[str, ...] = ()
+    killed: str = ""
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -91,9 +93,9 @@ def _outcome(order: int, family: str, counts: Counts, load: Load, entries: Seque
         requested=0,
         tally=_tally(family, counts, load if first else Load()),
         smallest=_smallest([entry for entry in entries if entry.item == item.name]),
-        error=_error(counts, load) if first else "",
+        error=load.killed if load.killed and n else _error(counts, load) if first else "",
         notes=(*told(counts, load), *load.notes) if first else (),
-        cut="" if n else "nothing of it was answered",
+        cut=load.killed or ("" if n else "nothing of it was answered"),
         cpu_seconds=load.cpu_seconds if first else 0.0,
         wall_seconds=load.seconds if first else 0.0,
     )
@@ -184,6 +186,11 @@ def _case(finding: Finding, entry: Entry) -> Smallest:
 
 def told(counts: Counts, load: Load) -> tuple[str, ...]:
     """The run in sentences: load, latency, what was looked at, and what came out by concurrency."""
+    if load.killed:
+        return (
+            f"{load.killed}; restored from the findings log: {counts.leaks()} leaks and {counts.losses()} "
+            "losses were found; what showed nothing was not counted, so neither rates nor shares are known",
+        )
     checked = counts.sum("checked")
     named = {"p50": "p50", "p95": "p95", "p99": "p99"}
     times = ", ".join(

@@ -22,6 +22,7 @@ from isolation_kit.load.outcome import ROOT, SERVICE, Load, declaration_of, item
 from isolation_kit.load.outcome import told as outcome_told
 from isolation_kit.load.scripts import Script, scripts_of
 from isolation_kit.load.settings import LoadSettings
+from isolation_kit.load.started import note
 from isolation_kit.load.tokens import Tokens
 from isolation_kit.report import Baseline, Timing, build, exit_verdict
 
@@ -166,12 +167,14 @@ class Run:
             UsageError: if it cannot be written to, or another run writes there.
         """
         self.output.prepare(report.path for report in self.config.reports)
+        note(self.output, self.settings, self.zero, ended=False)
 
     def finish(self, load_: Load, *, recorded: bool, command: Sequence[str]) -> Finished:
         """Write the reports and judge the run."""
         entries, remarks = self.output.journalled()
         whole = self.total.at_least(_on_disk(entries))
-        if untold := whole.leaks() - self.total.leaks():
+        untold = 0 if load_.killed else whole.leaks() - self.total.leaks()
+        if untold:
             remarks = (*remarks, f"{untold} leaks stand in the findings logs only: a worker was lost")
         total = whole.since(self.zero)
         declaration = declaration_of(name for (name,), _ in total.keys("agent"))
@@ -204,6 +207,7 @@ class Run:
         for file in (*files, *self.config.reports):
             write_report(report, file)
         write_file(folder / "load.json", series(total, load_) + "\n")
+        note(self.output, self.settings, self.zero, ended=True)
         self.output.release()
         verdict = Verdict(exit_verdict(report, gate.fail_on))
         told = ", ".join(shown(file.path.absolute()) for file in files)
