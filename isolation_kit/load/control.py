@@ -96,6 +96,8 @@ class Control:
         if self.settings.page:
             page = f"Locust's own report: {self.settings.page.rpartition('/')[2]}"
             notes = (*notes, page)
+        if self.listener is not None:
+            notes = (*notes, *self.listener.told())
         load = Load(
             users=self._by_second,
             latency=latency,
@@ -130,7 +132,7 @@ class Control:
             if listener.quiet(time.monotonic()) > _QUIET and time.monotonic() - began > _QUIET:
                 break
             time.sleep(0.05)
-        listener.stopped = True
+        listener.close()
         if listener.refused or not listener.heard:
             why = listener.refused or "the service could not be reached"
             return [f"what children saw was not judged: {why}"]

@@ -158,7 +158,7 @@ def _add_troubles(tally: Tally, load: Load) -> None:
     """What was not proved makes the run inconclusive, and says why."""
     troubles = [*load.troubles]
     if load.missed:
-        troubles.append(f"{load.missed} views of children were not seen: the side channel dropped them")
+        troubles.append(f"{load.missed} views of children were not seen: dropped, or lost with a service")
     for why in troubles:
         tally.oracles["canary", str(Verdict.INCONCLUSIVE)] += 1
         tally.reasons["canary", why, str(Verdict.INCONCLUSIVE)] += 1

@@ -50,10 +50,15 @@ class Listener:
     on_view: Callable[[dict[str, Any]], None]
     received: int = 0
     missed: int = 0  # views that the service dropped, or that broke off with a connection
+    lost: int = 0  # of these, those that a service had announced and that ended with it
+    ends: int = 0  # how often a service that was heard went away
     refused: str = ""  # why the service does not let us listen
     heard: bool = False
     stopped: bool = False
+    _open: bool = False
+    _boot: str = ""
     _following: int = -1
+    _announced: int = -1
     _last: float = 0.0
 
     def __repr__(self) -> str:
@@ -72,6 +77,27 @@ class Listener:
         """Seconds since the last view."""
         return now - self._last
 
+    def close(self) -> None:
+        """Stop; if the service that was heard is gone by now, what it had announced is lost."""
+        self.stopped = True
+        if self.heard and not self._open:
+            self._ended()
+
+    def told(self) -> tuple[str, ...]:
+        """What ended with a service that went away while it was heard, for a report."""
+        if not self.ends:
+            return ()
+        return (
+            f"the service that records what children saw went away in the middle (times: {self.ends}): "
+            f"views that it had announced and that were not received: {self.lost}; how many it made in the "
+            "moment before its end, and did not announce, is not known",
+        )
+
+    def _ended(self) -> None:
+        lost = max(0, self._announced - self._following)
+        self.ends, self.lost, self.missed = self.ends + 1, self.lost + lost, self.missed + lost
+        self._announced = self._following
+
     def _pause(self) -> None:
         if not self.stopped:
             time.sleep(_WAIT)
@@ -86,10 +112,11 @@ class Listener:
             if response.status != 200:
                 self._refused(response.status)
                 return
-            self.heard = True
+            self.heard = self._open = True
             while not self.stopped and (line := response.readline(_LINE)):
                 yield line
         finally:
+            self._open = False
             connection.close()
 
     def _refused(self, status: int) -> None:
@@ -105,10 +132,15 @@ class Listener:
 
     def _batch(self, line: bytes) -> None:
         batch = loads(line)
-        first, views = int(batch["from"]), batch["views"]
+        first, views, boot = int(batch["from"]), batch["views"], str(batch.get("boot", ""))
+        if self._boot not in ("", boot):
+            self._ended()
+            self._following = 0  # a new start counts from 0
+        self._boot = boot
         if self._following >= 0 and first > self._following:
             self.missed += first - self._following
         self._following = first + len(views)
+        self._announced = int(batch.get("next", self._following))
         self.missed += len(views)
         for view in views:
             self.received += 1

@@ -1,7 +1,8 @@
 """The recording side channel: what each child saw, in batches, to one listener that knows the token.
 
 Off unless somebody makes one. What nobody fetches is bounded: beyond it, the oldest views are dropped;
-views are numbered, so that the listener knows what it did not see.
+views are numbered, and each batch announces how many there are, so that the listener knows what it did not
+see, also when this process is killed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from hmac import compare_digest
 from json import dumps
+from secrets import token_hex
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -38,6 +40,7 @@ class Recording:
         self._views: deque[bytes] = deque()
         self._size = 0
         self._first = 0  # the running number of the oldest view that waits
+        self._boot = token_hex(8).encode()  # numbers of another start are others
         self.listening = False
 
     def __repr__(self) -> str:
@@ -57,9 +60,10 @@ class Recording:
             self._first += 1
 
     def batch(self, *, empty: bool = False) -> bytes:
-        """The next batch as a line of JSON, `{"from": number of the first, "views": [...]}`; b"" for none.
+        """The next batch as a line of JSON; b"" for none.
 
-        Numbers run on over all batches, so a listener sees what was dropped.
+        `{"boot": which start, "next": how many were made, "from": number of the first, "views": [...]}`.
+        Numbers run on over all batches of a start, so a listener sees what was dropped, and what still waits.
         """
         if not self._views and not empty:
             return b""
@@ -70,7 +74,9 @@ class Recording:
         self._size -= size
         first = self._first
         self._first += len(taken)
-        return b'{"from":%d,"views":[%s]}\n' % (first, b",".join(taken))
+        following = self._first + len(self._views)
+        head = b'{"boot":"%s","next":%d,"from":%d' % (self._boot, following, first)
+        return b'%s,"views":[%s]}\n' % (head, b",".join(taken))
 
     async def stream(self, going_on: Callable[[], bool] = lambda: True) -> AsyncIterator[bytes]:
         """Batches for the one listener, until it goes away or `going_on` says no; then what is left."""

@@ -12,6 +12,7 @@ import pytest
 from isolation_kit.cli import main
 from isolation_kit.errors import UsageError
 from isolation_kit.load.views import Listener, token_of
+from isolation_kit.service.recording import Recording
 from isolation_kit.service.serving import _token
 
 
@@ -77,3 +78,22 @@ def test_a_listener_counts_what_the_service_dropped() -> None:
         listener._batch(b'{"from":1,"views":[{"number":0},{},{}]}')
     assert listener.missed == 6
     assert "token" not in repr(listener)
+
+
+def test_views_that_ended_with_a_killed_service_are_told() -> None:
+    """Announced and not received: counted at the next start, or at the end; an orderly run tells nothing."""
+    lost, clean = (Listener("http://127.0.0.1:1", "token", lambda view: None, heard=True) for _ in range(2))
+    first, second = Recording("x" * 16), Recording("x" * 16)
+    for _ in range(3):
+        first.keep({"text": "x" * (300 << 10)})
+    second.keep({"text": "y"})
+    lines = [first.batch(), second.batch()]  # the first start is killed with one view in its buffer
+    for line in lines:
+        lost._batch(line)
+    lost.close()
+    clean._batch(lines[1])
+    clean._open = True
+    clean.close()
+    assert (lost.received, lost.lost, lost.missed, lost.ends) == (3, 1, 1, 2)
+    assert "were not received: 1;" in lost.told()[0]
+    assert (clean.missed, clean.told()) == (0, ())
