@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -207,6 +208,54 @@ def chaos(folder: Path, seconds: float) -> None:
         told, code = _killed(folder, seconds, "--target", "rules", *store)
         counted = told["counters"]
         row(name, *(counted[key] for key in ("checked", "leaks", "losses", "failed")), code)
+    for name, (told, code, killed) in (
+        ("children of the service", _children_killed(folder, seconds)),
+        ("a worker of the load", _worker_killed(folder, seconds)),
+    ):
+        counted = told["counters"]
+        row(name, *(counted[key] for key in ("checked", "leaks", "losses", "failed")), code)
+        print(f"    {killed} killed with SIGKILL")
+
+
+def _below(pid: int, levels: int = 1) -> list[int]:
+    """The processes that are so many levels below one; what has ended meanwhile has none."""
+    if not levels:
+        return [pid]
+    with suppress(OSError):
+        words = "".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")).split()
+        return [each for word in words for each in _below(int(word), levels - 1)]
+    return []
+
+
+def _loading(folder: Path, url: str, seconds: float, *options: str) -> subprocess.Popen[bytes]:
+    words = (*KIT, "load", "--host", url, "--users", "20", "--tolerance", "1", "--time", f"{seconds:g}s")
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen((*words, *options), cwd=folder, env=environment(), stdout=quiet, stderr=quiet)
+
+
+def _children_killed(folder: Path, seconds: float) -> tuple[dict[str, Any], int, int]:
+    """Child agents in processes of their own are killed while they work, as the kernel does out of memory."""
+    killed = 0
+    with service(folder, "--launch", "process", "--record", "token") as (url, server):
+        running = _loading(folder, url, seconds, "--recording", "token")
+        while running.poll() is None:
+            time.sleep(0.2)
+            for child in _below(server.pid, 3)[:1]:  # below the keeper and the zygote, which forks them
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                    killed += 1
+    told = json.loads((folder / ".isolation" / "load.json").read_text("utf-8"))
+    return told, running.returncode, killed
+
+
+def _worker_killed(folder: Path, seconds: float) -> tuple[dict[str, Any], int, int]:
+    """One of two workers is killed in the middle: what it had counted by then is not forgotten."""
+    with service(folder) as (url, _):
+        running = _loading(folder, url, seconds, "--processes", "2")
+        time.sleep(seconds / 2)
+        os.kill(_below(running.pid, 2)[0], signal.SIGKILL)  # below the master
+        code = running.wait()
+    return json.loads((folder / ".isolation" / "load.json").read_text("utf-8")), code, 1
 
 
 def _killed(folder: Path, seconds: float, *options: str) -> tuple[dict[str, Any], int]:
