@@ -91,8 +91,14 @@ def test_a_schedule_is_a_part_of_the_case_and_an_old_case_has_none() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"order": "random"}, {"only": 9}, {"breaks": [{"kind": "cancel", "turn": 7, "step": 0, "agent": ""}]}],
-    ids=["order", "user", "turn"],
+    [
+        {"order": "random"},
+        {"only": 9},
+        {"breaks": {}},
+        {"breaks": [{"kind": "cancel", "turn": 7, "step": 0, "agent": ""}]},
+        {"breaks": [{"kind": "cancel", "turn": 0, "step": 10**18, "agent": ""}]},
+    ],
+    ids=["order", "user", "breaks", "turn", "step"],
 )
 def test_a_schedule_that_fits_no_case_is_refused(change: dict[str, object]) -> None:
     """With what to do, and no traceback."""
@@ -167,6 +173,17 @@ def test_what_is_no_stored_case_is_refused_without_showing_it(text: str) -> None
         ("turns", [{"user": 0, "text": "t", "acts": [], "subject": 0}]),
         ("turns", [{"user": 0, "text": "t", "acts": [{"act": "say", "text": None}]}]),
         ("turns", [{"user": 0, "text": "t", "acts": [{"act": "shout", "text": "t"}]}]),
+        ("turns", [{"user": 0, "text": "t", "acts": [], "subject": -7}]),
+        ("users", "ab"),
+        ("users", [1]),
+        ("lead", -1),
+        ("lead", 10**9),
+        ("limits", {"rounds": -1}),
+        ("limits", {"window": 10**30}),
+        ("variant", [["user.current", "x"]]),
+        ("variant", [["user.current", -1]]),
+        ("skins", ["ab"]),
+        ("skins", [["user.current", {"a": 1}]]),
     ],
     ids=lambda value: str(value)[:60],
 )
@@ -176,6 +193,21 @@ def test_a_stored_case_with_a_broken_field_is_refused(field: str, value: object)
     raw[field] = value
     with pytest.raises(UsageError, match="this is no stored case"):
         Scenario.from_json(json.dumps(raw))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"skins": [["nonsense", "email"]]},
+        {"variant": [["nonsense", 1]]},
+        {"turns": [{"user": 0, "text": "{{canary:nonsense/0/-1/0/0}}", "acts": []}]},
+    ],
+    ids=["skins", "variant", "text"],
+)
+def test_a_slot_that_there_is_not_is_named(change: dict[str, object]) -> None:
+    """A slot that was misspelt by hand would be planted, and be denied to everybody."""
+    with pytest.raises(UsageError, match="unknown slot 'nonsense'"):
+        Scenario.from_json(json.dumps({**json.loads(PLAIN.to_json()), **change}))
 
 
 @given(scenarios())

@@ -28,6 +28,7 @@ from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict, worst
 from isolation_kit.outcome import Item
 from isolation_kit.report import terminal
+from isolation_kit.stage.ledger import skin_named
 
 __all__ = ["catalogue", "init", "replay", "run", "run_items"]
 
@@ -86,6 +87,8 @@ def _progress() -> Progress:
 def replay(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Judge a stored case on every target, or on one."""
     project = _project(arguments, Options(replay=Path.cwd() / arguments.case))
+    for _, name in project.case.skins if project.case else ():
+        skin_named(name)  # a name that was misspelt by hand is told before anything runs
     begin(project)
     try:
         verdicts = run_items(project, project.items)

@@ -21,7 +21,7 @@ from isolation_kit.scenario.acts import (
     TurnPlan,
     UseTool,
 )
-from isolation_kit.scenario.places import Place, places_in
+from isolation_kit.scenario.places import Place, check_slot, places_in
 from isolation_kit.scenario.schedule import Break, Breaking, Order, Schedule
 
 __all__ = ["EARLIER_USER", "Scenario"]
@@ -29,6 +29,7 @@ __all__ = ["EARLIER_USER", "Scenario"]
 EARLIER_USER = "u_earlier"  # whose session a paired run puts before a case
 
 _FREE = Schedule()
+_MOST = 1_000_000_000  # of a step, a limit, the number of a secret: what a file may ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +192,17 @@ def _checked(value: Any) -> Any:
     return value
 
 
+def _listed(value: Any, kind: type[Any] = dict) -> tuple[Any, ...]:
+    """The items of a JSON list, if each is of one kind; a text or an object iterates as well, and is none."""
+    if type(value) is not list or any(type(item) is not kind for item in value):
+        raise TypeError("a list")
+    return tuple(value)
+
+
 def _decode_act(raw: Mapping[str, Any]) -> Act:
     values = {name: raw[name] for name in raw if name != "act"}
     if raw["act"] == "delegate":
-        values["acts"] = tuple(_decode_act(act) for act in values["acts"])
+        values["acts"] = tuple(_decode_act(act) for act in _listed(values["acts"]))
     act: Act = _checked(ACTS[raw["act"]](**values))
     return act
 
@@ -202,38 +210,63 @@ def _decode_act(raw: Mapping[str, Any]) -> Act:
 def _decode_schedule(raw: Mapping[str, Any] | None) -> Schedule:
     if raw is None:
         return _FREE
-    breaks = tuple(_checked(Break(**{**item, "kind": Breaking(item["kind"])})) for item in raw["breaks"])
+    breaks = tuple(
+        _checked(Break(**{**item, "kind": Breaking(item["kind"])})) for item in _listed(raw["breaks"])
+    )
     schedule: Schedule = _checked(Schedule(**{**raw, "order": Order(raw["order"]), "breaks": breaks}))
     return schedule
 
 
+def _decode_skin(raw: list[Any]) -> tuple[str, str]:
+    slot, skin = _listed(raw, str)
+    return check_slot(slot), skin
+
+
+def _decode_variant(raw: Any) -> tuple[tuple[str, int], ...]:
+    pairs = tuple((slot, number) for slot, number in _listed(raw, list))
+    if any(type(number) is not int or not 0 <= number <= _MOST for _, number in pairs):
+        raise ValueError("a variant is no number of a secret")
+    return tuple((check_slot(slot), number) for slot, number in pairs)
+
+
 def _decode(raw: Mapping[str, Any]) -> Scenario:
     turns = tuple(
-        _checked(TurnPlan(**{**turn, "acts": tuple(_decode_act(act) for act in turn["acts"])}))
-        for turn in raw["turns"]
+        _checked(TurnPlan(**{**turn, "acts": tuple(_decode_act(act) for act in _listed(turn["acts"]))}))
+        for turn in _listed(raw["turns"])
     )
     scenario: Scenario = _checked(
         Scenario(
             **{
                 **raw,
                 "turns": turns,
-                "users": tuple(raw["users"]),
-                "subjects": tuple(raw["subjects"]),
+                "users": _listed(raw["users"], str),
+                "subjects": _listed(raw["subjects"], str),
                 "root": Temperament(raw["root"]),
                 "child": Temperament(raw["child"]),
                 "limits": _checked(Limits(**raw["limits"])),
-                "variant": tuple((slot, number) for slot, number in raw["variant"]),
+                "variant": _decode_variant(raw["variant"]),
                 "schedule": _decode_schedule(raw.get("schedule")),
-                "skins": tuple((str(slot), str(skin)) for slot, skin in raw.get("skins", ())),
+                "skins": tuple(map(_decode_skin, _listed(raw.get("skins", []), list))),
             }
         )
     )
     if any(not 0 <= turn.user < len(scenario.users) for turn in turns):
         raise ValueError("a turn names no user")
-    if any(turn.subject >= len(scenario.subjects) for turn in turns):
+    if any(not -1 <= turn.subject < len(scenario.subjects) for turn in turns):
         raise ValueError("a turn names no subject")
-    if any(not 0 <= item.turn < len(turns) or item.step < 0 for item in scenario.schedule.breaks):
-        raise ValueError("a break names no step of a turn")
-    if not -1 <= scenario.schedule.only < len(scenario.users):
-        raise ValueError("the schedule names no user")
+    if not 0 <= scenario.lead <= len(turns):
+        raise ValueError("the case has no so many turns before it")
+    if any(not 0 <= getattr(scenario.limits, name) <= _MOST for name in _FIELDS[Limits]):
+        raise ValueError("a limit is out of range")
+    for place in scenario.places():
+        check_slot(place.slot)
+    _check_schedule(scenario.schedule, scenario)
     return scenario
+
+
+def _check_schedule(schedule: Schedule, scenario: Scenario) -> None:
+    for item in schedule.breaks:
+        if not 0 <= item.turn < len(scenario.turns) or not 0 <= item.step <= _MOST:
+            raise ValueError("a break names no step of a turn")
+    if not -1 <= schedule.only < len(scenario.users):
+        raise ValueError("the schedule names no user")

@@ -14,7 +14,7 @@ from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Place, Scenario
 from isolation_kit.stage.views import Scanned, continues
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "skin_named"]
 
 _OVERLAP = 512
 _CACHED_EVENTS = 4096
@@ -59,7 +59,7 @@ class Ledger:
         canary = issued.get(place)
         if canary is None:
             number = scenario.variant_of(place.slot) if scenario.variant else 0
-            skin = _skin(scenario.skin_of(place.slot)) if scenario.skins else Skin.OPAQUE
+            skin = skin_named(scenario.skin_of(place.slot)) if scenario.skins else Skin.OPAQUE
             canary = issued[place] = self.mint.mint(case, place, number, skin)
             self.owners[canary.token] = canary
             if holds_token(skin):
@@ -127,7 +127,12 @@ class Ledger:
                     self.owners.pop(canary.token, None)
 
 
-def _skin(name: str) -> Skin:
+def skin_named(name: str) -> Skin:
+    """The skin of that name.
+
+    Raises:
+        UsageError: if there is none.
+    """
     try:
         return Skin(name)
     except ValueError:

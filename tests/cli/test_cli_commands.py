@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from isolation_kit.scenario import Scenario, TurnPlan
+
 
 def report(path: str = ".isolation/report.json") -> dict:
     """A report file."""
@@ -124,6 +126,16 @@ def test_replay_of_no_case(cli, project):
     told = cli("replay", "isolation.toml")
     assert told.code == 2
     assert ".isolation/cases/" in told.err
+
+
+def test_replay_of_a_case_in_a_skin_that_there_is_not(cli, project):
+    """Exit 2 and the skins that there are, before anything runs."""
+    project("clean")
+    case = Scenario("f", "a", 1, (TurnPlan(0, "hello"),), skins=(("user.current", "elephant"),))
+    Path("case.json").write_text(case.to_json())
+    told = cli("replay", "case.json")
+    assert told.code == 2
+    assert "unknown skin 'elephant'; allowed: opaque, email" in told.err
 
 
 def test_report_in_other_formats(cli, project):
