@@ -1,12 +1,14 @@
 """Load tests that assert isolation: many users at once, each with tokens of its own, every answer checked.
 
 A locustfile of one's own subclasses `IsolationUser` and says how a turn is sent (README, "Under load"). Then
-`locust -f` runs it, or `isolation-kit load -f`. Locust is imported in `swarm` only, and only when one of the
-names below is asked for: it patches sockets, which neither the audit nor the pytest plugin may ever see.
+`locust -f` runs it, or `isolation-kit load -f`. Locust is imported in `locusts` only, and only when one of
+the names below is asked for: it patches sockets, which neither the audit nor the pytest plugin may ever see.
 
 `identity` and `scripts` are what users say, `check` judges what they get back, `tokens` tells whose a token
 is, `counts` adds up over workers, `views` listens to the service's side channel, `ramp` looks for the
-smallest concurrency that leaks, `run` and `control` hold one process's part, `outcome` makes the report.
+smallest concurrency that leaks, `run` and `control` hold one process's part, `outcome` makes the report,
+`recover` that of a killed run. Of Locust's side, `user` asks and has judged, `events` make a run of it, and
+`swarm` registers them.
 """
 
 from __future__ import annotations

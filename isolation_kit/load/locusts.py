@@ -1,0 +1,25 @@
+"""All of Locust that the kit uses. The one file that imports it, because it patches sockets."""
+
+from __future__ import annotations
+
+import gevent
+from locust import FastHttpUser, LoadTestShape, events, task
+from locust.contrib.fasthttp import FastHttpSession
+from locust.env import Environment
+from locust.exception import InterruptTaskSet, RescheduleTask, StopUser
+from locust.runners import MasterRunner, WorkerRunner
+
+__all__ = [
+    "Environment",
+    "FastHttpSession",
+    "FastHttpUser",
+    "InterruptTaskSet",
+    "LoadTestShape",
+    "MasterRunner",
+    "RescheduleTask",
+    "StopUser",
+    "WorkerRunner",
+    "events",
+    "gevent",
+    "task",
+]
