@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 from functools import partial
+from itertools import combinations
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement
 from isolation_kit.oracles.paired import Compared, Pair, compare, concluded, equal, unfit_for_turns_before
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of
 from isolation_kit.oracles.variants import chatted, pair, repeated
-from isolation_kit.oracles.views import Label, Seen, Views, child_views, scripted_label
+from isolation_kit.oracles.views import Label, Seen, Views, child_views, learn, scripted_label
 from isolation_kit.policy import Policy
 from isolation_kit.scenario import Scenario, Slot
 from isolation_kit.target import Declaration
@@ -46,11 +47,18 @@ def _check(
         return Judgement.not_applicable(_NAME, "the target failed or refused, or a child was not reached")
     longer = chatted(repeated(scenario))
     (trace,) = yield (Variant(longer),)
-    sizes = partial(_sizes, scripted_label(scenario.places()), policy.masks)
+    label = scripted_label(scenario.places())
+    sizes = partial(_sizes, label, policy.masks)
     if not trace.error and sizes(trace, longer.lead) == sizes(base):
         return equal(_NAME, policy.masks)
+    # A size has no path of its own to mask: what changes it within one case is told by the Views.
+    again = yield (Variant(scenario, 1), Variant(scenario, 2))
+    views = [child_views(run, masks=policy.masks, label=label) for run in (base, *again)]
+    learnt = [learn(one, two) for one, two in combinations(views, 2) if one != two]
+    masks = {*policy.masks}.union(*(found for found, _ in learnt))
+    rest = {path for _, left in learnt for path in left}
+    sizes = partial(_sizes, label, masks)
     findings: list[Finding] = []
-    masks, rest = set(policy.masks), set()
     for kind, slot, direction in _BLAME:
         _, varied = pair(scenario, kind)
         compared = yield from compare(Pair(scenario, varied, sizes, partial(sizes, lead=varied.lead)))
@@ -79,7 +87,7 @@ def _sizes(label: Label, masks: Collection[str], trace: Trace, lead: int = 0) ->
 
 
 def _size(seen: Seen) -> Seen:
-    return seen._replace(data=b"%d" % len(seen.data))
+    return seen._replace(data=b"%d bytes" % len(seen.data))  # no JSON number, which could be masked
 
 
 def _findings(

@@ -63,6 +63,23 @@ def test_a_size_that_changes_by_itself_is_inconclusive(judge: Judge) -> None:
     assert "the same case" in judgement.reason
 
 
+def test_the_mask_that_it_names_makes_it_pass(judge: Judge) -> None:
+    """A word of another length each time is named by its own path, not by that of a size."""
+    runs: list[int] = []
+
+    def longer(history: list[str]) -> dict[str, str]:
+        runs.append(1)
+        return {"n": "1" * (1 + len(runs) % 100)}
+
+    system = tiny(headers=longer)
+    judgement = judge("conservation", system, full_case())
+    assert (judgement.verdict, judgement.masks) == (Verdict.INCONCLUSIVE, ("n: string",))
+    pasted = Policy(masks=judgement.masks)
+    assert judge("conservation", system, full_case(), pasted).verdict is Verdict.PASS
+    grows = tiny(headers=longer, brief=grows_with_history)
+    assert judge("conservation", grows, full_case(), pasted).verdict is Verdict.LEAK
+
+
 def test_an_allow_entry_marks_it(judge: Judge) -> None:
     """The finding stays, and does not count."""
     entries = tuple(
