@@ -75,30 +75,30 @@ class Checker:
         found = self._judged(owners, turn.owner, turn.since, self._root, channel)
         lost = complete and any(token.encode() not in data for token in turn.required)
         odd = lost or (not complete and data != b"") or data.count(self._tokens.prefix) > len(owners)
-        decoded, unread = odd or self._hidden(data) or self._count % SAMPLE == 0, 0
+        looked = self._count % SAMPLE == 0 or self._hidden(b"%s\n%s" % (data, head))  # one search for both
+        decoded, unread = odd or looked, 0
         if decoded:
             hits, unread = self._hits(data, turn.required)
             found += self._decoded(data, hits, turn.owner, turn.since, self._root, channel)
             lost = lost and not {token for token, _ in hits}.issuperset(turn.required)
-        if head:
-            found += self._in_head(head, turn)
+        if looked or self._tokens.prefix in head:
+            found += self._in_head(head, turn, looked=looked)
         if lost:
             found.append(
                 self._finding(_TASK_LOST, self._root, channel, "", Verdict.LOSS, "verbatim", turn.owner)
             )
         return Seen(_once(found), decoded, unread)
 
-    def _in_head(self, head: bytes, turn: LoadTurn) -> list[Finding]:
+    def _in_head(self, head: bytes, turn: LoadTurn, *, looked: bool) -> list[Finding]:
         """What leaks in header lines: like the body's, the form says where it stood."""
         owners = list(self._tokens.owners(head))
         channel = Channel.FINAL_OUTPUT
         found = self._judged(owners, turn.owner, turn.since, self._root, channel, _HEADER)
-        odd = head.count(self._tokens.prefix) > len(owners) or self._hidden(head)
-        if odd or self._count % SAMPLE == 0:
-            hits, _ = self._hits(head, ())
-            hidden = self._decoded(head, hits, turn.owner, turn.since, self._root, channel)
-            found += [replace(item, form=f"{_HEADER}>{item.form}") for item in hidden]
-        return found
+        if not looked and head.count(self._tokens.prefix) == len(owners):
+            return found  # whole tokens only, as in the body
+        hits, _ = self._hits(head, ())
+        hidden = self._decoded(head, hits, turn.owner, turn.since, self._root, channel)
+        return found + [replace(item, form=f"{_HEADER}>{item.form}") for item in hidden]
 
     def view(self, user: str, agent: str, text: str, *, whole: bool) -> Seen:
         """Judge what one child saw.
