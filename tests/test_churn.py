@@ -87,3 +87,9 @@ def test_what_is_no_target_is_refused() -> None:
     """Before anything runs."""
     with pytest.raises(UsageError, match="is no target"):
         run_churn(lambda stage: None)
+
+
+def test_scripts_in_which_nothing_is_said_are_no_pass() -> None:
+    """One step makes a session at most: such a run never meets the target."""
+    with pytest.raises(UsageError, match="proves nothing"):
+        run_churn(tiny(), examples=3, steps=1)

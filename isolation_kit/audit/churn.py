@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 from isolation_kit.content import Attack
+from isolation_kit.errors import UsageError
 from isolation_kit.finding import Direction, Finding
 from isolation_kit.generate.assemble import Builder, Draw
 from isolation_kit.oracles.canary import leaks
@@ -83,6 +84,7 @@ def churn_machine(
         rules_of: ClassVar[Policy] = policy or Policy()
         ledger: ClassVar[Ledger] = Ledger(seed)
         limit: ClassVar[float] = timeout
+        ran: ClassVar[list[int]] = []
 
     Machine.__name__ = Machine.__qualname__ = f"Churn[{declaration.name}]"
     return seeded(f"{seed}/churn/{declaration.name}")(Machine)
@@ -105,9 +107,11 @@ def run_churn(
 
     Raises:
         Churned: where the invariant broke, with the script that shows it.
+        UsageError: if so few and short scripts were asked for that nothing was said in any.
     """
+    machine = churn_machine(factory, seed=seed, **more)
     run_state_machine_as_test(
-        churn_machine(factory, seed=seed, **more),
+        machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
@@ -118,6 +122,11 @@ def run_churn(
             suppress_health_check=list(HealthCheck),
         ),
     )
+    if not machine.ran:  # type: ignore[attr-defined]
+        raise UsageError(
+            f"session churn of {examples} scripts of at most {steps} steps said nothing at all, which "
+            "proves nothing; give more or longer ones, for example run_churn(target, examples=20, steps=10)"
+        )
 
 
 class _Churn(RuleBasedStateMachine):
@@ -127,6 +136,7 @@ class _Churn(RuleBasedStateMachine):
     rules_of: ClassVar[Policy]
     ledger: ClassVar[Ledger]
     limit: ClassVar[float]
+    ran: ClassVar[list[int]]  # the turns of each script that was run
     sessions: Bundle[int] = Bundle("sessions")
 
     def __init__(self) -> None:
@@ -196,6 +206,7 @@ class _Churn(RuleBasedStateMachine):
         endpoint = Endpoint()
         runner = Runner(self.target, self.ledger, timeout=self.limit, endpoint=endpoint.url)
         try:
+            self.ran.append(len(self._turns))
             trace = runner.execute(scenario)
         finally:
             runner.close()
