@@ -123,7 +123,10 @@ def unsteady(masks: frozenset[str], rest: tuple[str, ...]) -> str:
     """The reason of an INCONCLUSIVE: what differs within one case, and what to do about it."""
     said = "the same case gave another View each time"
     if rest:
-        said += f" at {', '.join(rest[:5])}: make ids, clocks, order deterministic (stage.ids, stage.clock)"
+        said += (
+            f" at {', '.join(rest[:5])}: something survives between cases (a module's cache), or make ids, "
+            "clocks, order deterministic (stage.ids, stage.clock)"
+        )
     if masks:
         listed = ", ".join(f'"{mask}"' for mask in sorted(masks)[:5])
         said += f"{'; and' if rest else ':'} declare under [policy] masks = [{listed}]"

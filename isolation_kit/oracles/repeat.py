@@ -67,7 +67,10 @@ def _reason(one: Views, two: Views, masks: frozenset[str], rest: tuple[str, ...]
     """What differs, and what to do about it; short, for a report cuts a long reason."""
     places = sorted({key.agent for key in one.keys() & two.keys() if one[key] != two[key]})
     said = f"the same case gave another trace at {', '.join(places) or 'the number of events'}"
-    advice = "make ids, clocks and order deterministic (stage.ids, stage.clock)"
+    advice = (
+        "either something survives from one case to the next (a module's cache, a singleton), or ids, clocks "
+        "and order must be made deterministic (stage.ids, stage.clock)"
+    )
     if rest or not masks:
         return f"{said}: {advice}"
     listed = ", ".join(f'"{mask}"' for mask in sorted(masks))

@@ -103,7 +103,9 @@ def _occurrences(facts: Facts, rows: Sequence[Mapping[str, Any]]) -> Counter[str
     out: Counter[str] = Counter()
     for row in rows:
         # No filter of fields keeps away what is no tool's field: the user's words, the parent's history.
+        # And what a contract says of a whole text, as `field.(not strict JSON)`, is no field at all.
         in_a_field = row["what"].startswith(FIELD) or row["what"] in _NOISE
+        in_a_field = in_a_field and not row["what"].startswith(f"{FIELD}(")
         if row["kind"] == "LEAK" and not row["allowed_by"] and in_a_field:
             out[row["what"]] += row["structural"]["count"]
     for item in facts.items.values():

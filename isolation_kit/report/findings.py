@@ -27,12 +27,17 @@ _NOTES: Mapping[str, tuple[str, str]] = {
     "allowed": ("allowed finding", "Opened by an [[allow]] entry of the policy: shown, not counted."),
 }
 _FOLDED_SHOWN = 25
+_OTHERS = ("across", "after", "sideways")  # whose data it is; that a leak goes down or up, its place says
 _UNSEEN: Mapping[str, str] = {
     "derived": "what is seen depends on the secret, as a hash does",
     "length or shape": "the length or shape of what is seen depends on it",
     "residue": "a fresh instance sees something else",
     "another View among others": "without the others something else is seen",
 }
+
+_NOT_ALONE = (
+    "an earlier case of the same process left it behind, so this case alone does not show it: run the item"
+)
 
 Report = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -112,7 +117,7 @@ def finding_row(
         "ids": [row["id"]],
         "also": [],
         "at": at,
-        "place": f"{at} {row['channel']}",
+        "place": f"{at} {row['channel']}" + (f" {row['direction']}" if row["direction"] in _OTHERS else ""),
         "state": row["state"],
         "mark": _MARKS[row["state"]],
         "counts": row["counts"],
@@ -154,9 +159,12 @@ def _evidence(row: Mapping[str, Any], report: Report) -> dict[str, str]:
         unseen = ""
     place = f" at {case['path']}" if case["path"] else ""
     stem = f"{case['file'].rpartition('/')[0]}/{row['id']}"
+    # A case that shows what an earlier one left behind shows nothing on its own: its replay would be green.
+    alone = row["direction"] != "after" or case["reduced"]
+    judged = f"seen by {case['oracle']}{place}" + (f"; no token is there: {unseen}" if unseen else "")
     return {
-        "replay": replay_line(report, case["file"]),
-        "judged": f"seen by {case['oracle']}{place}" + (f"; no token is there: {unseen}" if unseen else ""),
+        "replay": replay_line(report, case["file"]) if alone else "",
+        "judged": judged if alone else f"{judged}; {_NOT_ALONE}",
         "diff": f"diff {stem}-base.json {stem}-varied.json" if case["pair"] else "",
     }
 

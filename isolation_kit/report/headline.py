@@ -93,7 +93,10 @@ def first_step(report: Report, classes: Report) -> dict[str, str]:
     if known is not None:
         remedy: dict[str, str] = known["remedy"]
         return remedy
-    if top is not None and top["smallest"] and not of_load(report):
+    alone = (
+        top is not None and top["smallest"] and (top["direction"] != "after" or top["smallest"]["reduced"])
+    )
+    if top is not None and alone and not of_load(report):
         return _both(f"Replay the smallest case: {replay_line(report, top['smallest']['file'])}")
     if top is not None:
         return _both("Look at the first case named below; it shows the leak.")
@@ -103,6 +106,8 @@ def first_step(report: Report, classes: Report) -> dict[str, str]:
         return _both("Name a target and a family in isolation.toml, then run again.")
     if not any(item["verdict"] == report["verdict"] for item in report["items"]):
         return _both("Merge the reports of all shards: isolation-kit merge shard-1.json shard-2.json ...")
+    if report["verdict"] == "ERROR":
+        return _both("Mend what this reason names and run again; an item with an error proves nothing.")
     return _both("Remove this reason and run again; until then the run proves nothing.")
 
 

@@ -158,17 +158,21 @@ def _cases(page: Mapping[str, Any], width: int) -> list[list[str]]:
     told, named = list(first.values())[:_CASES], list(first.values())[_CASES:]
     lines = []
     for row in named[:_OTHER_CASES]:
-        lines.append(cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}", width))
+        lines.append(cut(_title(row), width))
         lines += [cut(f"  replay: {row['replay']}", width)] if row["replay"] else []
     if len(named) > _OTHER_CASES:
         lines.append(f"  ... {len(named) - _OTHER_CASES} more classes in the report file")
     return [*(_case(row, width) for row in told), lines]
 
 
+def _title(row: Mapping[str, Any]) -> str:
+    word = "SMALLEST CASE" if row["case"]["reduced"] else "FIRST CASE, not reduced"
+    return f"{word}  {row['what']} -> {row['channel']}"
+
+
 def _case(row: Mapping[str, Any], width: int) -> list[str]:
     case = row["case"]
-    how = row["size"] if case["reduced"] else f"{row['size']}, not reduced"
-    lines = [cut(f"SMALLEST CASE  {row['what']} -> {row['channel']}  ({how})", width)]
+    lines = [cut(f"{_title(row)}  ({row['size']})", width)]
     told = case["conversation"][:_LINES]
     left = min(max((width_of(line["who"]) for line in told), default=0), width // 3)
     lines += [cut(f"  {pad(cut(line['who'], left), left)}  {line['text']}", width) for line in told]
@@ -196,7 +200,9 @@ def _items(page: Mapping[str, Any], width: int) -> list[str]:
 
 
 def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> list[str]:
-    lines = ["POLLUTION_DETECTED  " + page["pollution"]["text"]]
+    lines = (
+        ["POLLUTION_DETECTED  " + page["pollution"]["text"]] if report["pollution"]["task_responses"] else []
+    )
     for entry in page["filters"]:
         title = f"{entry['rank']}. {entry['title']['en']} {entry['share_words']}"
         fields = ", ".join(entry["fields"])

@@ -226,3 +226,44 @@ def test_all_of_a_few_cases_are_no_percentage() -> None:
     assert "3/3 (>" in terminal(few)
     assert " in 3 of 3 (at least " in " ".join(terminal(few).split())
     assert "100 % (" not in terminal(few)
+
+
+def first_case(leak: Leak) -> dict[str, Any]:
+    """A report of one leak whose case was not reduced."""
+    outcome = Made(cases=20, leaks=(leak,)).outcome()
+    return report([replace(outcome, smallest=tuple(replace(c, reduced=False) for c in outcome.smallest))])
+
+
+def test_a_case_that_shows_nothing_alone_has_no_replay() -> None:
+    """What an earlier case left behind is not in the later one: its replay would pass and comfort falsely."""
+    left = Leak("user.current", "child.request", direction="after")
+    for face in (terminal, markdown, html):
+        text = " ".join(face(first_case(left)).split())
+        assert "this case alone does not show it" in text
+        assert "isolation-kit replay" not in text
+        assert "isolation-kit replay" in face(first_case(replace(left, direction="down")))
+        assert "isolation-kit replay" in face(report([Made(cases=20, leaks=(left,)).outcome()]))
+
+
+def test_a_case_that_was_not_reduced_is_called_the_first_one() -> None:
+    """Only what was reduced is called the smallest."""
+    leak = Leak("user.current", "child.request")
+    assert "FIRST CASE, not reduced  user.current" in terminal(first_case(leak))
+    assert "SMALLEST CASE" not in terminal(first_case(leak))
+    assert "SMALLEST CASE  user.current" in terminal(report([Made(cases=20, leaks=(leak,)).outcome()]))
+
+
+def test_the_table_says_whose_data_it_is() -> None:
+    """Two rows of one slot and channel differ by direction, which stands there where it is not plain."""
+    leaks = [Leak("child.answer", "child.request", direction=way) for way in ("down", "across", "sideways")]
+    text = terminal(report([Made(cases=20, leaks=leaks).outcome()]), width=120)
+    assert "billing child.request across " in text
+    assert "billing child.request sideways " in text
+
+
+def test_no_rule_for_what_is_no_field() -> None:
+    """A filter drops fields; of a reply that is no strict JSON it could drop nothing."""
+    whole = Leak("field.(not strict JSON)", "child.request", oracle="contract", tool="lookup_invoice")
+    assert "(not strict JSON)" not in str(report([Made(cases=20, leaks=(whole,)).outcome()])["filters"])
+    named = replace(whole, what="field.trace_id")
+    assert "trace_id" in str(report([Made(cases=20, leaks=(named,)).outcome()])["filters"])
