@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -275,3 +276,19 @@ def test_a_follow_up_turn_shows_in_which_turn_it_was_left(execute: Callable[...,
     left = execute(leaving(second), case, inspect=True).aftermath
     assert {item.turn for item in left if item.kind == "side file"} == {1}
     assert at("task.input", 0, 1) in {place.placeholder for item in left for place in item.places}
+
+
+def test_a_cache_of_the_kit_that_a_module_imports_is_not_the_modules(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the kit remembers of texts stays its own under any name; a cache of the module's own counts."""
+    remembered = lru_cache(lambda text: text)
+    monkeypatch.setitem(globals(), "remembered", remembered)
+
+    def keep(answer: str, work: list[Any]) -> None:
+        remembered(answer)
+
+    assert found(judge("destroy", leaving(keep), full_case()))
+    remembered.cache_clear()
+    monkeypatch.setattr(remembered, "__module__", "isolation_kit.stage.names")
+    assert judge("destroy", leaving(keep), full_case(seed=3)).findings == ()
