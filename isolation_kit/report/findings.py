@@ -8,7 +8,7 @@ from typing import Any
 from isolation_kit.finding import COMPARED
 from isolation_kit.report.advice import advice
 from isolation_kit.report.rows import recipient, worst_family
-from isolation_kit.report.words import capital, count_words, listed, replay_line, share_words, story
+from isolation_kit.report.words import capital, count_words, listed, of_load, replay_line, share_words, story
 
 __all__ = ["EXPOSURES_COUNT", "exposure_words", "finding_row", "folded", "grouped", "remedies", "size_of"]
 
@@ -154,16 +154,15 @@ def _evidence(row: Mapping[str, Any], report: Report) -> dict[str, str]:
     case = row["smallest"]
     if not case:
         return {"replay": "", "judged": "", "diff": ""}
-    unseen = next((note for form, note in _UNSEEN.items() if form in row["forms"]), "")
-    if not COMPARED.issuperset(row["forms"]):
-        unseen = ""
+    compared = COMPARED.issuperset(row["forms"])
+    unseen = next((note for form, note in _UNSEEN.items() if compared and form in row["forms"]), "")
     place = f" at {case['path']}" if case["path"] else ""
     stem = f"{case['file'].rpartition('/')[0]}/{row['id']}"
-    # A case that shows what an earlier one left behind shows nothing on its own: its replay would be green.
-    alone = row["direction"] != "after" or case["reduced"]
+    replay = replay_line(report, row)
+    alone = replay or of_load(report)
     judged = f"seen by {case['oracle']}{place}" + (f"; no token is there: {unseen}" if unseen else "")
     return {
-        "replay": replay_line(report, case["file"]) if alone else "",
+        "replay": replay,
         "judged": judged if alone else f"{judged}; {_NOT_ALONE}",
         "diff": f"diff {stem}-base.json {stem}-varied.json" if case["pair"] else "",
     }

@@ -93,11 +93,8 @@ def first_step(report: Report, classes: Report) -> dict[str, str]:
     if known is not None:
         remedy: dict[str, str] = known["remedy"]
         return remedy
-    alone = (
-        top is not None and top["smallest"] and (top["direction"] != "after" or top["smallest"]["reduced"])
-    )
-    if top is not None and alone and not of_load(report):
-        return _both(f"Replay the smallest case: {replay_line(report, top['smallest']['file'])}")
+    if top is not None and (replay := replay_line(report, top)):
+        return _both(f"Replay the smallest case: {replay}")
     if top is not None:
         return _both("Look at the first case named below; it shows the leak.")
     if report["verdict"] == "PASS":

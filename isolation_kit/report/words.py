@@ -124,12 +124,16 @@ def of_load(report: Mapping[str, Any]) -> bool:
     return bool(report["scope"]["models"] != "puppets")
 
 
-def replay_line(report: Mapping[str, Any], file: str) -> str:
-    """The command that runs a stored case again; "" where none can."""
-    if of_load(report):
+def replay_line(report: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """The command that shows a fingerprint's stored case again; "" where none can.
+
+    A case that shows what an earlier one left behind shows nothing on its own: its replay would be green.
+    """
+    case = row["smallest"]
+    if not case or of_load(report) or (row["direction"] == "after" and not case["reduced"]):
         return ""
     config = report["run"].get("config", "")
-    return f"isolation-kit replay {file}" + (f" --config {config}" if config else "")
+    return f"isolation-kit replay {case['file']}" + (f" --config {config}" if config else "")
 
 
 def what_words(what: str) -> str:

@@ -156,9 +156,7 @@ def _worth_a_look(part: object) -> bool:
     if kind in _PLAIN or kind is CellType:
         return True
     if isinstance(part, (type, FunctionType, _CACHES)):
-        return _in_project(
-            str(part.__module__)
-        )  # a name that was imported from elsewhere is not the project's
+        return _in_project(str(part.__module__))  # what a module imports from elsewhere is not its own
     if kind.__module__ in _HOLDERS:
         return True
     return _in_project(kind.__module__) and not _is_of_kit(part)
