@@ -20,7 +20,6 @@ from isolation_kit.runtime.hooks import Ending, NoHooks, Way
 from isolation_kit.runtime.messages import Message
 from isolation_kit.runtime.observe.lines import Write
 from isolation_kit.runtime.observe.names import Names
-from isolation_kit.runtime.observe.snapshot import Moment
 from isolation_kit.runtime.observe.spans import Where, trace_ids
 from isolation_kit.runtime.observe.terms import Measure, message_text, terms
 from isolation_kit.runtime.parts import ParentScope, write_brief
@@ -55,7 +54,7 @@ class _Life:
 
 
 class SnapshotLog(NoHooks):
-    """Writes a line for each moment of a context.
+    """Writes a line for each moment of a context, built by hand: an encoder costs five of them.
 
     Args:
         specs: the children; what their contexts hold in any case is given, not leaked.
@@ -72,7 +71,10 @@ class SnapshotLog(NoHooks):
     ) -> None:
         self._write = write
         self._names = names
+        self._digest = names.digest
         self._measure = measure
+        self._tokens = measure.tokens
+        self._labels: dict[tuple[str, str], str] = {}
         self._where = where
         self._new_id = trace_ids()
         self._here: ContextVar[_Life | None] = ContextVar("life", default=None)
@@ -109,24 +111,24 @@ class SnapshotLog(NoHooks):
             parts.append(stated.field_parts)
         else:
             parts += self._fields(brief)
-        digest = self._names.digest("\x1f".join(texts).encode("utf-8", "surrogatepass"))
-        rest = f',"parts":[{",".join(parts)}],"digest":"{digest}"'
+        digest = self._digest("\x1f".join(texts).encode("utf-8", "surrogatepass"))
         life = self._here.get()
+        shown, rest = self._of(life, agent), ""
         if others:
-            rest += self._compared(agent, brief, others, () if life is None else life.held)
+            rest = self._compared(agent, brief, others, shown, () if life is None else life.held)
         if life is not None:
             life.held = ()
-        self._put("born", agent, rest)
+        self._write(f'{{"moment":"born",{shown},"parts":[{",".join(parts)}],"digest":"{digest}"{rest}}}')
 
     def context_crossed(self, agent: str, way: Way, data: bytes) -> None:
         """Write how many bytes crossed, and their digest."""
-        digest = self._names.digest(data)
-        self._put("crossed", agent, f',"way":"{way}","size":{len(data)},"digest":"{digest}"')
+        shown, digest = self._of(self._here.get(), agent), self._digest(data)
+        self._write(f'{{"moment":"crossed",{shown},"way":"{way}","size":{len(data)},"digest":"{digest}"}}')
 
     def context_died(self, agent: str, ending: Ending) -> None:
         """Write that the child is gone; the result of one that was cancelled never comes."""
-        self._put("died", agent, f',"ending":"{ending}"')
         life = self._here.get()
+        self._write(f'{{"moment":"died",{self._of(life, agent)},"ending":"{ending}"}}')
         if ending == "cancelled" and life is not None:
             self._here.set(life.above)
 
@@ -140,7 +142,9 @@ class SnapshotLog(NoHooks):
         if life is not None:
             self._here.set(life.above)
 
-    def _compared(self, agent: str, brief: TaskBrief, others: list[str], held: Sequence[Message]) -> str:
+    def _compared(
+        self, agent: str, brief: TaskBrief, others: list[str], shown: str, held: Sequence[Message]
+    ) -> str:
         """What of messages that are neither the deployment's nor the inputs stands in the parent's history.
 
         Where a term is explained by neither, what the parent holds becomes a line of its own.
@@ -151,27 +155,28 @@ class SnapshotLog(NoHooks):
         rest = f',"inputs":{_listed(digests(inputs))}'
         if own:
             history: set[str] = set().union(*[terms(message_text(message)) for message in held])
-            self._put("held", agent, _sketch(digests(history)))
+            self._write(f'{{"moment":"held",{shown}{_sketch(digests(history))}}}')
             rest += f',"carried":{len(own & history)}{_sketch(digests(own))}'
         return rest
 
-    def _put(self, moment: Moment, agent: str, rest: str) -> None:
-        """Write a line, built by hand of quoted names, numbers and digests: an encoder costs five of them."""
-        life = self._here.get()
+    def _of(self, life: _Life | None, agent: str) -> str:
+        """How a line names this child, its trace and its task."""
         if life is not None and life.agent == agent:
-            shown = life.shown
-        else:
-            where = self._where() if self._where is not None else Where()
-            shown = self._shown(agent, where.trace_id, where.task_id)
-        self._write(f'{{"moment":"{moment}",{shown}{rest}}}')
+            return life.shown
+        where = self._where() if self._where is not None else Where()
+        return self._shown(agent, where.trace_id, where.task_id)
 
     def _shown(self, agent: str, trace_id: str, task_id: str) -> str:
         task_id = self._names.task(task_id)
         return f'"agent":{self._names.quoted(agent)},"trace_id":"{trace_id}","task_id":"{task_id}"'
 
     def _part(self, kind: str, name: str, text: str) -> str:
-        shown = self._names.shown(name) if name else ""
-        return f"[{encode_basestring(kind + shown)},{len(text)},{self._measure.tokens(text)}]"
+        label = self._labels.get((kind, name))
+        if label is None:
+            label = encode_basestring(kind + self._names.shown(name))
+            if name in self._names.known:  # a closed set: what a model makes up is not kept
+                self._labels[kind, name] = label
+        return f"[{label},{len(text)},{self._tokens(text)}]"
 
     def _fields(self, brief: TaskBrief) -> list[str]:
         texts = (brief.goal, brief.global_context, "".join(brief.constraints))
