@@ -1,11 +1,9 @@
-"""Decode long runs of encoded text: base64, hex, base32, base85, and what is compressed inside them."""
+"""Decode a long run of encoded text: base64, hex, base32, base85, and what is compressed inside it."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import bz2
-import lzma
 import re
 import zlib
 from collections.abc import Iterator
@@ -14,37 +12,22 @@ from typing import NamedTuple
 
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import BASE85, decode85
-from isolation_kit.detect.sieve import MIN_RUN
+from isolation_kit.detect.packed import Blob, holds_packed, may_be_packed, unpack
+from isolation_kit.detect.runs import ENCODED
 
 __all__ = [
     "BASE64_DIGESTS",
     "DYNAMIC",
     "FIXED",
     "LEAST_DYNAMIC",
-    "MIN_RUN",
-    "Blob",
     "Profile",
     "decodings_of",
     "digests_in",
-    "is_text",
-    "long_runs",
-    "packed_at",
     "profile",
-    "runs_in",
-    "unpack",
 ]
 
-_RUN = b"a" * MIN_RUN
-_ENCODED = BASE85["b85"] + b"/"
-# One mark for every character of an encoding, line breaks, a blank for the rest: a long run is then found as
-# a literal.
-_MARKS = bytes(97 if byte in _ENCODED else 10 if byte in b"\r\n" else 32 for byte in range(256))
 _BASE64_PIECE = re.compile(rb"[A-Za-z0-9+/_-]{24,}")
 _HEX_PIECE = re.compile(rb"[0-9a-fA-F][0-9a-fA-F-]{23,}")
-_MAGIC = re.compile(rb"\x1f\x8b\x08|x[\x01\x5e\x9c\xda]|BZh[1-9]1AY|\xfd7zXZ\0")
-_MAGIC_FIRST = b"\x1fxB\xfd"
-_LATER_MAGIC = re.compile(rb"\x1f\x8b\x08|BZh[1-9]1AY|\xfd7zXZ\0")
-_LATER_STARTS = (b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0")
 _LETTERED = b"a" * 20
 _BASE32_PIECE = re.compile(rb"[A-Z2-7]{32,}")
 _BASE32_RUN = re.compile(rb"[a-z0-9]{24,}|[A-Z0-9]{24,}")
@@ -67,72 +50,6 @@ _SMALL = 4096
 _PROBE = 256  # groups or bytes that are decoded to see whether the rest is worth it
 # Lengths in Base64 without padding of digests of 16, 20, 28, 32, 48 and 64 bytes.
 BASE64_DIGESTS = frozenset((22, 27, 38, 43, 64, 86))
-
-
-class Blob(NamedTuple):
-    """One decoded blob: its form, its bytes, and how many bytes were left unread."""
-
-    form: str
-    data: bytes
-    unread: int = 0
-
-
-def long_runs(text: bytes, least: int = MIN_RUN) -> list[tuple[int, bytes]]:
-    """The runs of at least `least` encoding characters and about where, within and across lines."""
-    run = _RUN if least == MIN_RUN else b"a" * least
-    marks = text.translate(_MARKS)
-    out: list[tuple[int, bytes]] = []
-    # A wrapped blob is one run again without its line breaks. So are two words that met at a line's end,
-    # hence the second pass, line by line.
-    if b"a\na" in marks or b"a\n\na" in marks or b"\n\n\n" in marks:
-        joined = marks.translate(None, b"\n")
-        if run not in joined:
-            return out
-        out = runs_in(text.translate(None, b"\r\n"), joined, run)
-    return out + runs_in(text, marks.replace(b"\n", b" "), run) if run in marks else out
-
-
-def runs_in(text: bytes, marks: bytes, run: bytes) -> list[tuple[int, bytes]]:
-    """The parts of `text`, with their starts, whose `marks` begin with `run` and go on to the next blank."""
-    out = []
-    marks += b" "  # so that every run has an end
-    find, size = marks.find, len(run)
-    start = find(run)
-    while start >= 0:
-        end = marks.index(b" ", start + size)
-        out.append((start, text[start:end]))
-        start = find(run, end)
-    return out
-
-
-def packed_at(data: bytes) -> Iterator[int]:
-    """Where a compressed stream may begin."""
-    return iter(()) if is_text(data) else (match.start() for match in _MAGIC.finditer(data))
-
-
-def is_text(data: bytes) -> bool:
-    """Whether these bytes are ASCII or UTF-8, which no compressed stream is."""
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def unpack(data: bytes | memoryview, limit: int) -> Blob | None:
-    """Decompress gzip, zlib, bzip2 or xz by their magic numbers, at most `limit` bytes."""
-    magic = bytes(data[:8])
-    if magic.startswith(b"\x1f\x8b\x08"):
-        return _inflate(Form.GZIP, data, 31, limit)
-    if magic[:1] == b"x" and len(magic) == 8 and (magic[0] * 256 + magic[1]) % 31 == 0:
-        return _inflate(Form.ZLIB, data, 15, limit)
-    if magic.startswith(b"BZh"):
-        return _decompress(Form.BZIP2, bz2.BZ2Decompressor(), data, limit)
-    if magic.startswith(b"\xfd7zXZ\0"):
-        return _decompress(Form.XZ, lzma.LZMADecompressor(memlimit=64 << 20), data, limit)
-    return None
 
 
 class Profile(NamedTuple):
@@ -227,7 +144,7 @@ def _base64_reading(piece: bytes, limit: int) -> Blob | None:
         probe = _base64(text[start : start + _PROBE * 4])
         blob = _plausible(Form.BASE64, probe, limit)
         # A packed stream may give nothing before its end.
-        if len(text) - start > _PROBE * 4 and (blob is not None or _MAGIC.match(probe)):
+        if len(text) - start > _PROBE * 4 and (blob is not None or may_be_packed(probe)):
             blob = _plausible(Form.BASE64, _base64(text[start:]), limit) or blob
         if blob is not None:
             return blob
@@ -276,7 +193,7 @@ def _plausible(form: Form, data: bytes, limit: int) -> Blob | None:
     printable = len(data.translate(None, _UNPRINTABLE))
     if printable * 10 >= len(data) * 7 or _begins_as_text(data[:32]):
         return Blob(form, data, unread)
-    packed = unpack(data, limit) if data[:1] in _MAGIC_FIRST else None
+    packed = unpack(data, limit)
     if packed is not None:
         return Blob(f"{form}>{packed.form}", packed.data, unread + packed.unread)
     return Blob(form, data, unread) if _holds_more(data, printable) else None
@@ -284,31 +201,10 @@ def _plausible(form: Form, data: bytes, limit: int) -> Blob | None:
 
 def _holds_more(data: bytes, printable: int) -> bool:
     """Whether binary data may hold a text or a packed stream later on; random bytes hardly ever do."""
-    if printable >= len(_LETTERED) and _LETTERED in data.translate(_MARKS):
+    if printable >= len(_LETTERED) and _LETTERED in data.translate(ENCODED):
         return True
-    return any(start in data for start in _LATER_STARTS) and _LATER_MAGIC.search(data) is not None
+    return holds_packed(data)
 
 
 def _begins_as_text(data: bytes) -> bool:
     return len(data.decode("utf-8", "ignore").encode()) >= len(data) - 3
-
-
-def _inflate(form: Form, data: bytes | memoryview, bits: int, limit: int) -> Blob | None:
-    # zlib keeps a copy of the input that it did not use: try a little before it is given everything.
-    if _decompress(form, zlib.decompressobj(bits), data[:_PROBE], limit, partial=True) is None:
-        return None
-    return _decompress(form, zlib.decompressobj(bits), data, limit)
-
-
-def _decompress(
-    form: Form, unpacker: object, data: bytes | memoryview, limit: int, partial: bool = False
-) -> Blob | None:
-    decompress = unpacker.decompress  # type: ignore[attr-defined]
-    try:
-        out: bytes = decompress(data, limit)
-    except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError):
-        return None
-    if not out and not partial:
-        return None
-    more = not unpacker.eof and len(out) >= limit  # type: ignore[attr-defined]
-    return Blob(form, out, 1 if more else 0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolation_kit.detect.automaton import Pool
-from isolation_kit.detect.blobs import is_text
 from isolation_kit.detect.decodings import few_equals, strip_breaks
 from isolation_kit.detect.engine import count
 from isolation_kit.detect.findings import Findings
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
 from isolation_kit.detect.needles import SEAM
+from isolation_kit.detect.packed import is_text
 from isolation_kit.detect.sieve import Sieve, promising, stretches
 from isolation_kit.detect.work import Work
 

@@ -12,10 +12,10 @@ from functools import lru_cache
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
-from isolation_kit.detect.blobs import long_runs
 from isolation_kit.detect.forms import Budget, Form, Hit
 from isolation_kit.detect.frames import FRAME, framed
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
+from isolation_kit.detect.runs import long_runs
 from isolation_kit.detect.scan import scan
 from isolation_kit.errors import UsageError
 

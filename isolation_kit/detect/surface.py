@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
-from isolation_kit.detect.blobs import runs_in
 from isolation_kit.detect.forms import Form
 from isolation_kit.detect.needles import CODE_BYTES, CODE_RUN, LETTERS, NO_LETTERS, Needle
+from isolation_kit.detect.runs import runs_in
 
 __all__ = [
     "MANY",

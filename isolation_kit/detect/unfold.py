@@ -10,9 +10,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from isolation_kit.detect.blobs import MIN_RUN, decodings_of, long_runs, packed_at, unpack
+from isolation_kit.detect.blobs import decodings_of
 from isolation_kit.detect.decodings import BRANCHES, CHAIN, UNICODE_BRANCHES, strip_breaks
 from isolation_kit.detect.forms import Budget
+from isolation_kit.detect.packed import packed_at, unpack
+from isolation_kit.detect.runs import long_runs
+from isolation_kit.detect.sieve import MIN_RUN
 
 __all__ = ["Reading", "unfold"]
 

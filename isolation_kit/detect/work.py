@@ -8,16 +8,7 @@ from __future__ import annotations
 
 from isolation_kit.canary import TOKEN_LENGTH
 from isolation_kit.detect.automaton import Match, Pool
-from isolation_kit.detect.blobs import (
-    MIN_RUN,
-    Blob,
-    Profile,
-    decodings_of,
-    long_runs,
-    packed_at,
-    profile,
-    unpack,
-)
+from isolation_kit.detect.blobs import Profile, decodings_of, profile
 from isolation_kit.detect.ciphers import LONGEST, readings_of
 from isolation_kit.detect.decodings import (
     BRANCHES,
@@ -32,7 +23,9 @@ from isolation_kit.detect.findings import Findings
 from isolation_kit.detect.forms import Budget, Form, Tier
 from isolation_kit.detect.layouts import CARRIERS, layouts
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS
-from isolation_kit.detect.sieve import Sieve, is_token, promising, stretches
+from isolation_kit.detect.packed import Blob, packed_at, unpack
+from isolation_kit.detect.runs import long_runs
+from isolation_kit.detect.sieve import MIN_RUN, Sieve, is_token, promising, stretches
 from isolation_kit.detect.surface import (
     Counts,
     counts_in,
