@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolation_kit.canary import ALPHABET, PREFIX_LENGTH, TOKEN_LENGTH
 from isolation_kit.detect.ciphers import LEET, reading_patterns
-from isolation_kit.detect.decodings import LOOKALIKES
 from isolation_kit.detect.encoded import run_patterns
+from isolation_kit.detect.escapes import LOOKALIKES
 from isolation_kit.detect.forms import Tier
 from isolation_kit.detect.layouts import layout_patterns
 from isolation_kit.detect.needles import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolation_kit.detect.automaton import Pool
-from isolation_kit.detect.decodings import few_equals, strip_breaks
+from isolation_kit.detect.decodings import strip_breaks
 from isolation_kit.detect.engine import count
+from isolation_kit.detect.escapes import few_equals
 from isolation_kit.detect.findings import Findings
 from isolation_kit.detect.forms import Budget, Form, Hit, ScanResult, Tier
 from isolation_kit.detect.needles import SEAM

@@ -14,11 +14,10 @@ from isolation_kit.detect.decodings import (
     BRANCHES,
     CHAIN,
     UNICODE_BRANCHES,
-    many_equals,
-    near_escapes,
     strip_breaks,
 )
 from isolation_kit.detect.engine import count
+from isolation_kit.detect.escapes import many_equals, near_escapes
 from isolation_kit.detect.findings import Findings
 from isolation_kit.detect.forms import Budget, Form, Tier
 from isolation_kit.detect.layouts import CARRIERS, layouts
