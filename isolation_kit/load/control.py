@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from isolation_kit.content import Attack
 from isolation_kit.load.counts import Counts
 from isolation_kit.load.metrics import Pollution
-from isolation_kit.load.outcome import Load
 from isolation_kit.load.run import Finished, Run
 from isolation_kit.load.settings import LoadSettings
+from isolation_kit.load.summary import Load
 from isolation_kit.load.views import Listener, token_of
 
 __all__ = ["Control"]

@@ -8,9 +8,10 @@ from pathlib import Path
 from isolation_kit.errors import UsageError
 from isolation_kit.faces import Output, shown
 from isolation_kit.load.counts import VIEWS
-from isolation_kit.load.outcome import Load, item_name
+from isolation_kit.load.outcome import item_name
 from isolation_kit.load.run import Finished, Run
 from isolation_kit.load.started import started
+from isolation_kit.load.summary import Load
 
 __all__ = ["is_load", "recover"]
 

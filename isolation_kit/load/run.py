@@ -18,11 +18,12 @@ from isolation_kit.journal import Entry, Journal
 from isolation_kit.load.check import Checker, Seen
 from isolation_kit.load.counts import VIEWS, Counts
 from isolation_kit.load.identity import Identities, Identity, LoadTurn
-from isolation_kit.load.outcome import ROOT, SERVICE, Load, declaration_of, item_name, outcomes, series
-from isolation_kit.load.outcome import told as outcome_told
+from isolation_kit.load.outcome import ROOT, SERVICE, declaration_of, item_name, outcomes
 from isolation_kit.load.scripts import Script, scripts_of
 from isolation_kit.load.settings import LoadSettings
 from isolation_kit.load.started import note
+from isolation_kit.load.summary import Load, series
+from isolation_kit.load.summary import told as summary_told
 from isolation_kit.load.tokens import Tokens
 from isolation_kit.report import Baseline, Timing, build, exit_verdict
 
@@ -211,7 +212,7 @@ class Run:
         self.output.release()
         verdict = Verdict(exit_verdict(report, gate.fail_on))
         told = ", ".join(shown(file.path.absolute()) for file in files)
-        sentences = (*outcome_told(total, load_), *load_.notes)
+        sentences = (*summary_told(total, load_), *load_.notes)
         return Finished(
             report, verdict, sentences, (f"reports: {told}, {shown((folder / 'load.json').absolute())}",)
         )

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from isolation_kit.finding import Finding, Fingerprint, Verdict
 from isolation_kit.load.counts import WINDOW, Counts
-from isolation_kit.load.outcome import Load, outcomes, told
+from isolation_kit.load.outcome import outcomes
+from isolation_kit.load.summary import Load, told
 
 LEAK = Finding(Fingerprint("service", "parent", "task.input", "final.output", "across"), "canary")
 LOSS = Finding(

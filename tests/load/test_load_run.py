@@ -13,9 +13,9 @@ from isolation_kit.finding import Verdict
 from isolation_kit.journal import read
 from isolation_kit.load.control import Control
 from isolation_kit.load.counts import Counts
-from isolation_kit.load.outcome import Load
 from isolation_kit.load.run import Run
 from isolation_kit.load.settings import LoadSettings, add_options
+from isolation_kit.load.summary import Load
 from isolation_kit.load.tokens import Tokens
 
 
