@@ -29,6 +29,8 @@ __all__ = [
 _BASE64_PIECE = re.compile(rb"[A-Za-z0-9+/_-]{24,}")
 _HEX_PIECE = re.compile(rb"[0-9a-fA-F][0-9a-fA-F-]{23,}")
 _LETTERED = b"a" * 20
+_HEX_LONG = b"a" * 24
+_HEX_MARKS = bytes(97 if byte in b"0123456789abcdefABCDEF-" else 32 for byte in range(256))
 _BASE32_PIECE = re.compile(rb"[A-Z2-7]{32,}")
 _BASE32_RUN = re.compile(rb"[a-z0-9]{24,}|[A-Z0-9]{24,}")
 # Groups of five whose first byte is ASCII: one text in a hundred has none of the punctuation.
@@ -85,7 +87,7 @@ def decodings_of(run: bytes, limit: int) -> Iterator[Blob]:
         run: the encoded characters.
         limit: largest decoded size in bytes.
     """
-    for piece in _HEX_PIECE.findall(run):
+    for piece in _hex_pieces(run):
         yield from _hex_readings(piece, limit)
     # Words and identifiers: 24 characters of real base64 without a single capital do not happen.
     if not run.islower():
@@ -114,7 +116,7 @@ def _names85(run: bytes) -> tuple[str, ...]:
 def digests_in(run: bytes) -> list[bytes]:
     """The bytes of every digest that one run may spell in hex, as a UUID, or in base64."""
     out = []
-    for piece in _HEX_PIECE.findall(run):
+    for piece in _hex_pieces(run):
         digits = piece.replace(b"-", b"")
         if 32 <= len(digits) <= 160:
             out.append(binascii.unhexlify(digits[: len(digits) & ~1]))
@@ -122,6 +124,13 @@ def digests_in(run: bytes) -> list[bytes]:
         return out
     pieces = _BASE64_PIECE.findall(run)
     return out + [_base64(piece.translate(_URL_SAFE)) for piece in pieces if len(piece) in BASE64_DIGESTS]
+
+
+def _hex_pieces(run: bytes) -> list[bytes]:
+    # In a long run of letters every one of a to f is tried: its marks tell twenty times as fast.
+    if len(run) > _PROBE and _HEX_LONG not in run.translate(_HEX_MARKS):
+        return []
+    return _HEX_PIECE.findall(run)
 
 
 def _plausible_one(blob: Blob | None) -> tuple[Blob, ...]:

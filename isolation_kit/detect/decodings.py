@@ -35,7 +35,7 @@ _JSON = re.compile(
     rb"|[ux]\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([0-7]{3})|/)"
 )
 _JSON_ONE = re.compile(b"(" + re.sub(rb"(?<!\\)\((?!\?)", b"(?:", _JSON.pattern) + b")")
-_JSON_RUN = re.compile(rb"(?<!\\)(?:\\u[0-9a-fA-F]{4}){4,}")
+_JSON_RUN = re.compile(rb"\\(?<!\\\\)u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4}){3,}")
 _BREAK = re.compile(rb"\\(?<!\\\\)\\*+[nrt\n]")
 _PERCENT_RUN = re.compile(rb"(%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*)")  # a literal first is found faster
 _REFERENCE = re.compile(rb"(&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\x0c <&#;]{1,128};?))")
@@ -60,7 +60,9 @@ def strip_breaks(data: bytes) -> bytes:
 def _replaced(pattern: re.Pattern[bytes], undo: Callable[[bytes], bytes], data: bytes) -> bytes:
     """`data` with every match of the only group of `pattern` undone: three times as fast as `sub`."""
     parts = pattern.split(data)
-    parts[1::2] = map(undo, parts[1::2])
+    escapes = parts[1::2]
+    undone = {escape: undo(escape) for escape in set(escapes)}  # the same few come again and again
+    parts[1::2] = map(undone.__getitem__, escapes)
     return b"".join(parts)
 
 

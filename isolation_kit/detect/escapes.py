@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from isolation_kit.detect.engine import count
 from isolation_kit.detect.needles import LETTERS, NO_LETTERS, SEAM
@@ -70,7 +71,12 @@ def near_escapes(data: bytes, head: bytes, loose: bool) -> bytes | None:
             if pattern.search(data):
                 return data
         return data if b"=" in data and any(True for _ in _quoted_spots(data, head, loose)) else None
-    spots = [spot for pattern in patterns for spot in _spots(pattern, data)]
+    spots: list[int] = []
+    for pattern in patterns:
+        found = list(_spots(pattern, data))
+        if _everywhere(found, len(data)):
+            return data
+        spots += found
     if b"=" in data:
         spots += _quoted_spots(data, head, loose)
     return _slices(data, sorted(spots)) if spots else None
@@ -82,6 +88,13 @@ def _spots(pattern: re.Pattern[bytes], data: bytes) -> Iterator[int]:
     while match:
         yield match.start()
         match = pattern.search(data, match.start() + _STRIDE)
+
+
+def _everywhere(spots: list[int], size: int) -> bool:
+    """Whether all of a view lies near these places."""
+    if not spots or spots[0] > _NEAR or size - spots[-1] > _NEAR or len(spots) * 2 * _NEAR < size:
+        return False
+    return all(after - before <= 2 * _NEAR for before, after in pairwise(spots))
 
 
 def lookalike_parts(data: bytes) -> list[re.Pattern[bytes]]:

@@ -17,7 +17,7 @@ from .test_speed_engines import ALL, FILLER, MINT, NOISE, SIEVED, TOKENS
 fast = pytest.mark.skipif(not engine.FAST, reason="the extra `fast` is not installed")
 USERS = {
     "sieve": ("find", "translate"),
-    "decodings": ("count",),
+    "escapes": ("count",),
     "findings": ("find",),
     "scan": ("count",),
     "work": ("count",),
