@@ -32,6 +32,14 @@ class CaseOutcome:
     task_responses: int = 0
     planted: frozenset[str] = frozenset()
     channels: frozenset[tuple[str, str]] = frozenset()
+    said: str = ""
+
+    @property
+    def error(self) -> str:
+        """Why the case ended in an error, with the text of what the target raised; "" if it did not."""
+        reasons = (j.reason for j in self.judgements if j.applicable and j.verdict is Verdict.ERROR)
+        reason = next(reasons, "")
+        return f"{reason}: {self.said}" if reason and self.said else reason
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -67,6 +67,7 @@ class ItemOutcome:
         cut: why fewer cases ran than were asked for ("" if all ran, "exhausted" for a small space).
         unreached: children that the sweep did not reach, with the reason.
         error: the first error of the target or of the kit.
+        failed: the case that ended in it, where it was one.
     """
 
     item: Item
@@ -77,6 +78,7 @@ class ItemOutcome:
     unreached: tuple[tuple[str, str], ...] = ()
     not_tapped: tuple[str, ...] = ()
     error: str = ""
+    failed: Scenario | None = None
     cpu_seconds: float = 0.0
     wall_seconds: float = 0.0
     notes: tuple[str, ...] = field(default_factory=tuple)

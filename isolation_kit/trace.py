@@ -236,6 +236,7 @@ class Trace:
     answered: tuple[bool, ...] = ()
     refused: str = ""
     error: str = ""
+    said: str = ""  # the text of what the target raised, masked and short
     problems: tuple[str, ...] = ()
     unscanned: int = 0
     unread: tuple[tuple[str, int], ...] = ()  # the same by channel

@@ -97,6 +97,7 @@ def patch():
 clean = make("clean", task_only)
 leaky = make("leaky", with_history)
 raising = make("raising", task_only, before=explode)
+missing = make("missing", task_only, before=lambda: {}["customer_id"])
 hanging = make("hanging", task_only, before=lambda: time.sleep(30))
 childless = make("childless", lambda task, said: None)
 garbage = make("garbage", task_only, answer=lambda text: 5)

@@ -151,6 +151,8 @@ def test_a_hopeless_target_stops_early(run: Run) -> None:
     assert outcome.cut == "stopped: the first 10 cases all failed"
     assert dict(outcome.tally.verdicts) == {Verdict.ERROR: 10}
     assert outcome.error.startswith("the target raised ConnectionError in hopeless")
+    assert outcome.error.endswith("): no server")
+    assert outcome.failed is not None
 
 
 def test_a_target_that_fails_now_and_then_is_run_to_the_end(run: Run) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from isolation_kit.audit.item_run import ItemRun
 from isolation_kit.audit.plan import Plan
 from isolation_kit.closing import Closing
+from isolation_kit.finding import Judgement, Verdict
 from isolation_kit.fingerprints import CaseOutcome
 from isolation_kit.generate import SWEEP, sweep
 from isolation_kit.journal import Journal
@@ -100,6 +101,7 @@ class Campaign(Closing):
             task_responses=base.task_responses,
             planted=frozenset(item.place.slot for item in base.planted),
             channels=frozenset((event.agent, str(event.channel)) for event in base.events),
+            said=_said(judgements, traces.values()),
         )
         return outcome, base
 
@@ -122,3 +124,9 @@ class Campaign(Closing):
     def abandoned(self) -> str:
         """Why the target is not run any more, or ""."""
         return self._runner.abandoned
+
+
+def _said(judgements: Sequence[Judgement], traces: Iterable[Trace]) -> str:
+    """What the target said in the execution that the first error is about: the case's own, or a variant's."""
+    reason = next((j.reason for j in judgements if j.applicable and j.verdict is Verdict.ERROR), "")
+    return next((trace.said for trace in traces if trace.error and trace.error in reason), "")

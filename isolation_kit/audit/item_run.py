@@ -49,6 +49,7 @@ class ItemRun:
         self.first: dict[Key, tuple[Scenario, str]] = {}
         self.witnesses: dict[Key, Finding] = {}  # each as the newest case shows it
         self.error = ""
+        self.failed: Scenario | None = None
         self.index = 0
         self.enough = False
 
@@ -163,10 +164,8 @@ class ItemRun:
             self.campaign.journal.case(self.item.name, block, self.index, scenario, outcome.findings)
         self.index += 1
         self.tally.add(outcome)
-        if not self.error:
-            self.error = next(
-                (j.reason for j in outcome.judgements if j.verdict is Verdict.ERROR and j.applicable), ""
-            )
+        if outcome.error and not self.error:
+            self.error, self.failed = outcome.error, scenario
         for finding in outcome.findings:
             if self.plan.until is not None and not self.plan.until(finding):
                 continue
@@ -185,6 +184,7 @@ class ItemRun:
             tally=self.tally,
             smallest=tuple(self._smallest()),
             error=self.error,
+            failed=self.failed,
         )
 
     def _smallest(self) -> list[Smallest]:

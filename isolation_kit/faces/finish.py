@@ -94,8 +94,7 @@ def finish(
     remarks: list[str] = []
     if project.case is None:
         for outcome in outcomes:
-            for case in outcome.smallest:
-                project.output.store_case(case.scenario)
+            project.output.store_cases(outcome)
         remarks += _write_all(project, report)
     if project.options.update_baseline:
         remarks.append(_update_baseline(project, report, outcomes))

@@ -166,12 +166,19 @@ class Output:
 
     def store(self, outcome: ItemOutcome) -> Path:
         """Store an outcome and its smallest cases."""
+        self.store_cases(outcome)
         for case in outcome.smallest:
-            self.store_case(case.scenario)
             self._store_pair(case)
         path = self.part_of(outcome.item)
         write_file(path, dump_outcome(outcome))
         return path
+
+    def store_cases(self, outcome: ItemOutcome) -> None:
+        """Store the smallest cases of an outcome, and the first that ended in an error."""
+        for case in outcome.smallest:
+            self.store_case(case.scenario)
+        if outcome.failed is not None:
+            self.store_case(outcome.failed)
 
     def store_case(self, scenario: Scenario) -> Path:
         """Store a case for replay; it holds placeholders, never a token."""

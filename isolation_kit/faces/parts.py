@@ -27,6 +27,7 @@ def dump_outcome(outcome: ItemOutcome) -> str:
         "unreached": outcome.unreached,
         "not_tapped": outcome.not_tapped,
         "error": outcome.error,
+        "failed": None if outcome.failed is None else loads(outcome.failed.to_json()),
         "cpu_seconds": outcome.cpu_seconds,
         "wall_seconds": outcome.wall_seconds,
         "notes": outcome.notes,
@@ -51,6 +52,7 @@ def load_outcome(text: str) -> ItemOutcome:
                 "unreached": tuple((child, reason) for child, reason in raw["unreached"]),
                 "not_tapped": tuple(raw["not_tapped"]),
                 "notes": tuple(raw["notes"]),
+                "failed": Scenario.from_json(dumps(raw["failed"])) if raw.get("failed") else None,
             }
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IsolationKitError) as error:

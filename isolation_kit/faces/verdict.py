@@ -65,6 +65,8 @@ def _text(
         lines = [f"{verdict}: {first}", *(f"  {reason}" for reason in rest), f"  {_ABOUT[verdict]}"]
     if row["cut"]:
         lines.append(f"  {row['cut']}")
+    if outcome.failed is not None and project.case is None:
+        lines += _stored(project, "case that raised it", outcome.failed.digest(), row["target"])
     if project.case is None and project.items:
         lines.append(f"  report: {shown(project.output.folder / 'report.html')}")
     return "\n".join(lines)
@@ -112,8 +114,13 @@ def _case_lines(project: Project, rows: Sequence[Mapping[str, Any]], target: str
     case = next((row["smallest"] for row in rows if row["smallest"]), None)
     if case is None:
         return []
-    path = shown(project.output.cases / f"{case['case']}.json")
-    lines = [f"  smallest case: {path}"]
+    return _stored(project, "smallest case", case["case"], target)
+
+
+def _stored(project: Project, what: str, digest: str, target: str) -> list[str]:
+    """Where a case lies, and the command that runs it again."""
+    path = shown(project.output.cases / f"{digest}.json")
+    lines = [f"  {what}: {path}"]
     if project.items:  # a target that a test built itself can be replayed by that test only
         config = shown(project.config.path)
         words = [f"isolation-kit replay {path}"]

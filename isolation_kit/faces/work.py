@@ -121,7 +121,8 @@ def replayed(item: Item, scenario: Scenario, case: CaseOutcome) -> ItemOutcome:
         requested=1,
         tally=tally,
         smallest=tuple(_shown(case, scenario)),
-        error=next((j.reason for j in case.judgements if j.applicable and j.verdict is Verdict.ERROR), ""),
+        error=case.error,
+        failed=scenario if case.error else None,
     )
 
 

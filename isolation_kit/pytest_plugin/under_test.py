@@ -104,7 +104,6 @@ class TargetUnderTest:
         if not failed:
             return
         for outcome in self.outcomes:
-            for case in outcome.smallest:
-                self._project.output.store_case(case.scenario)
+            self._project.output.store_cases(outcome)
         failed.sort(key=lambda item: tuple(Verdict).index(item.verdict))
         raise IsolationFailure("\n".join(item.text for item in failed))

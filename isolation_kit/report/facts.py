@@ -41,6 +41,7 @@ class ItemFacts:
     tally: Tally = field(default_factory=Tally)
     cut: frozenset[str] = frozenset()
     errors: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()  # files of the cases that ended in them
     notes: frozenset[str] = frozenset()
     not_tapped: frozenset[str] = frozenset()
     unreached: Pairs = frozenset()
@@ -53,6 +54,7 @@ class ItemFacts:
             self.tally.merge(other.tally),
             self.cut | other.cut,
             self.errors | other.errors,
+            self.failed | other.failed,
             self.notes | other.notes,
             self.not_tapped | other.not_tapped,
             self.unreached | other.unreached,

@@ -22,6 +22,7 @@ from isolation_kit.report.facts import (
     canonical,
     smaller,
 )
+from isolation_kit.scenario import Scenario
 from isolation_kit.target import Declaration
 
 __all__ = ["FIELD", "gather"]
@@ -44,7 +45,7 @@ def gather(
 ) -> Facts:
     """The facts of one run."""
     block = {**run.document(scrub), "policy_digest": run.policy_digest or policy.digest}
-    parts = [Facts(items={_key(outcome, scrub): _item(outcome, scrub)}) for outcome in outcomes]
+    parts = [Facts(items={_key(outcome, scrub): _item(outcome, run, scrub)}) for outcome in outcomes]
     items = reduce(Facts.add, parts, Facts()).items
     keys = {(key[0], key[1]) for item in items.values() for key in item.tally.hits}
     cases = [case for outcome in outcomes for case in _smallest(outcome, run, scrub)]
@@ -72,7 +73,7 @@ def _key(outcome: ItemOutcome, scrub: Scrub) -> tuple[str, str]:
     return scrub(outcome.item.target), scrub(outcome.item.family)
 
 
-def _item(outcome: ItemOutcome, scrub: Scrub) -> ItemFacts:
+def _item(outcome: ItemOutcome, run: RunBlock, scrub: Scrub) -> ItemFacts:
     def texts(given: Iterable[str]) -> frozenset[str]:
         return frozenset(scrub(text, REASON_LENGTH) for text in given if text)
 
@@ -82,6 +83,7 @@ def _item(outcome: ItemOutcome, scrub: Scrub) -> ItemFacts:
         tally=scrub_tally(outcome.tally, scrub),
         cut=texts([outcome.cut]),
         errors=texts([outcome.error]),
+        failed=frozenset() if outcome.failed is None else frozenset([_file(outcome.failed, run, scrub)]),
         notes=texts(outcome.notes),
         not_tapped=texts(outcome.not_tapped),
         unreached=frozenset((scrub(child), scrub(why, REASON_LENGTH)) for child, why in outcome.unreached),
@@ -154,6 +156,11 @@ def _class_text(entry: FingerprintClass) -> dict[str, Any]:
     }
 
 
+def _file(scenario: Scenario, run: RunBlock, scrub: Scrub) -> str:
+    """Where a case is stored, as one would type it."""
+    return f"{scrub(run.case_folder)}/{scenario.digest()}.json"
+
+
 def _smallest(outcome: ItemOutcome, run: RunBlock, scrub: Scrub) -> Iterable[tuple[LeakKey, dict[str, Any]]]:
     for case in outcome.smallest:
         yield (scrub.fingerprint(case.fingerprint), case.kind), _case(case, outcome.item.family, run, scrub)
@@ -161,10 +168,9 @@ def _smallest(outcome: ItemOutcome, run: RunBlock, scrub: Scrub) -> Iterable[tup
 
 def _case(case: Smallest, family: str, run: RunBlock, scrub: Scrub) -> dict[str, Any]:
     users, turns, secrets = case.size
-    digest = case.scenario.digest()
     return {
-        "case": digest,
-        "file": f"{scrub(run.case_folder)}/{digest}.json",
+        "case": case.scenario.digest(),
+        "file": _file(case.scenario, run, scrub),
         "family": scrub(family),
         "mode": str(case.mode),
         "oracle": scrub(case.oracle),

@@ -10,7 +10,16 @@ from isolation_kit.report.advice import advice
 from isolation_kit.report.rows import worst_family
 from isolation_kit.report.sampling import compared, parrots, quiet
 from isolation_kit.report.shards import missing_words
-from isolation_kit.report.words import capital, count_words, of_load, percent, replay_line, share_words, story
+from isolation_kit.report.words import (
+    capital,
+    count_words,
+    of_load,
+    percent,
+    replay_failed,
+    replay_line,
+    share_words,
+    story,
+)
 
 __all__ = ["first_step", "headline", "often", "roots_of", "summary"]
 
@@ -104,8 +113,16 @@ def first_step(report: Report, classes: Report) -> dict[str, str]:
     if not any(item["verdict"] == report["verdict"] for item in report["items"]):
         return _both("Merge the reports of all shards: isolation-kit merge shard-1.json shard-2.json ...")
     if report["verdict"] == "ERROR":
-        return _both("Mend what this reason names and run again; an item with an error proves nothing.")
+        return _both(_mend(report))
     return _both("Remove this reason and run again; until then the run proves nothing.")
+
+
+def _mend(report: Report) -> str:
+    """What to do about an error, with the command that shows it again where a case of the target did."""
+    replays = (replay_failed(report, item) for item in report["items"] if item["verdict"] == "ERROR")
+    if replay := next(filter(None, replays), ""):
+        return f"Mend what this reason names; this runs the case alone, also under a debugger: {replay}"
+    return "Mend what this reason names and run again; an item with an error proves nothing."
 
 
 def _both(text: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolation_kit.finding import Fingerprint, Verdict
@@ -96,6 +96,7 @@ def _item(row: Document, tallies: Document) -> ItemFacts:
         tally=scrub_tally(tally, _SCRUB),
         cut=texts("cuts"),
         errors=texts("errors"),
+        failed=_failed(row.get("failed", ())),  # reports of an earlier version name none
         notes=texts("notes"),
         not_tapped=texts("not_tapped"),
         unreached=frozenset(
@@ -162,6 +163,12 @@ def _smallest(case: Document) -> Document:
             for line in case["conversation"]
         ],
     }
+
+
+def _failed(files: Sequence[str]) -> frozenset[str]:
+    if not all(map(_is_case_file, files)):
+        raise ValueError("a case that ended in an error is no file of the case folder")
+    return frozenset(files)
 
 
 def _is_case_file(path: str) -> bool:

@@ -19,6 +19,7 @@ _QUIET_ROWS = 3
 _CASES = 2
 _REMEDIES = 3
 _ALLOWED = 3
+_FAILED = 4
 _OTHER_CASES = 8
 _LINES = 8
 _TARGET = 8
@@ -196,7 +197,10 @@ def _items(page: Mapping[str, Any], width: int) -> list[str]:
         )
         for item in page["audited"]
     ]
-    return columns(("VERDICT", "ITEM", "CASES", "WHY"), rows, width, right=(2,)) if rows else []
+    table = columns(("VERDICT", "ITEM", "CASES", "WHY"), rows, width, right=(2,)) if rows else []
+    failed = [item for item in page["audited"] if item["replay"]][:_FAILED]
+    told = [f"  replay the error of {item['id']}: {item['replay']}" for item in failed]
+    return [*table, *(piece for line in told for piece in wrap(line, width, hang=4))]
 
 
 def _rest(page: Mapping[str, Any], report: Mapping[str, Any], width: int) -> list[str]:

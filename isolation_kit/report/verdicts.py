@@ -89,6 +89,7 @@ def _row(target: str, family: str, item: ItemFacts, facts: Facts) -> dict[str, A
         "unreached": [{"child": child, "reason": why} for child, why in sorted(item.unreached)],
         "cuts": sorted(item.cut),
         "errors": sorted(item.errors),
+        "failed": sorted(item.failed),
         "notes": sorted(item.notes),
         "not_tapped": sorted(item.not_tapped),
     }

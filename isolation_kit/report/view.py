@@ -18,7 +18,7 @@ from isolation_kit.report.findings import (
 from isolation_kit.report.grids import GLYPHS, LEGEND, grids
 from isolation_kit.report.headline import first_step, headline, roots_of, summary
 from isolation_kit.report.sampling import counted_in
-from isolation_kit.report.words import count_words, listed, percent, what_words
+from isolation_kit.report.words import count_words, listed, percent, replay_failed, what_words
 
 __all__ = ["view"]
 
@@ -60,7 +60,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "legend": [(GLYPHS[state], state, LEGEND[state]) for state in STATES],
         "blank": _BLANK,
         "cases": [row for row in counting[:most] if row["case"]],
-        "audited": [_item(item) for item in report["items"]],
+        "audited": [_item(item, report) for item in report["items"]],
         "notes": [note for item in report["items"] for note in item["notes"]],
         "pollution": _pollution(report["pollution"], report["verdict"] == "PASS"),
         "filters": [_filter(entry, classes) for entry in report["filters"]],
@@ -90,7 +90,7 @@ def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _item(item: Mapping[str, Any]) -> dict[str, Any]:
+def _item(item: Mapping[str, Any], report: Report) -> dict[str, Any]:
     asked = f" of {item['requested']:,}" if item["requested"] > item["cases"] else ""
     reasons = item["reasons"][:3] + ([f"cut: {item['cut']}"] if item["cut"] else [])
     return {
@@ -111,6 +111,7 @@ def _item(item: Mapping[str, Any]) -> dict[str, Any]:
             for oracle in item["oracles"]
         ],
         "why": "; ".join(reasons),
+        "replay": replay_failed(report, item),
     }
 
 

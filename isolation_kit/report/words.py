@@ -15,6 +15,7 @@ __all__ = [
     "listed",
     "of_load",
     "percent",
+    "replay_failed",
     "replay_line",
     "share_brief",
     "share_words",
@@ -132,8 +133,18 @@ def replay_line(report: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     case = row["smallest"]
     if not case or of_load(report) or (row["direction"] == "after" and not case["reduced"]):
         return ""
+    return _replay(report, case["file"])
+
+
+def replay_failed(report: Mapping[str, Any], item: Mapping[str, Any]) -> str:
+    """The command that runs the first stored case again which ended in an error; "" where there is none."""
+    files = item.get("failed", ())
+    return _replay(report, files[0]) if files and not of_load(report) else ""
+
+
+def _replay(report: Mapping[str, Any], file: str) -> str:
     config = report["run"].get("config", "")
-    return f"isolation-kit replay {case['file']}" + (f" --config {config}" if config else "")
+    return f"isolation-kit replay {file}" + (f" --config {config}" if config else "")
 
 
 def what_words(what: str) -> str:

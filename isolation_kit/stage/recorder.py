@@ -53,6 +53,7 @@ class Recorder:
     off_schedule: list[str] = field(default_factory=list)
     responses: int = 0
     refused: str = ""
+    said: str = ""
     _seq: itertools.count[int] = field(default_factory=itertools.count)
     _given: dict[tuple[Place, str, int], Canary] = field(default_factory=dict)
 
@@ -117,6 +118,7 @@ class Recorder:
             answered=answered,
             refused=self.refused,
             error=error,
+            said=self.said,
             problems=tuple(dict.fromkeys(self.problems)),
             unscanned=sum(unread.values()),
             unread=tuple(sorted(unread.items())),

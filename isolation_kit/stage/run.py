@@ -18,6 +18,7 @@ from isolation_kit.scenario import Scenario
 from isolation_kit.stage.aftermath import Aftermath
 from isolation_kit.stage.case import CURRENT_TURN, Case
 from isolation_kit.stage.guard import Guard
+from isolation_kit.stage.quoting import quoted
 from isolation_kit.stage.recorder import Ledger, Recorder
 from isolation_kit.stage.schedule import Conductor
 from isolation_kit.stage.stage import LogTap, Stage
@@ -139,6 +140,7 @@ class Runner:
             case.recorder.refused = "by the target"
             return (), ""
         except BaseException as error:
+            case.recorder.said = self._said(case, error)
             # Also SystemExit and a cancellation: out of here they would end the worker thread and the audit.
             if isinstance(error, UnicodeEncodeError) and not _encodable(case.scenario):
                 case.recorder.refused = "a client could not encode the text (lone surrogate)"
@@ -148,6 +150,14 @@ class Runner:
             return (), f"the target raised {describe(error, self.ledger.pool)}"
         finally:
             self._tap.case = None
+
+    def _said(self, case: Case, error: BaseException) -> str:
+        """The text of what the target raised; what the kit raised of its own accord is its message."""
+        if isinstance(error, IsolationKitError) and from_kit(error):
+            if error.__cause__ is None:
+                return ""
+            error = error.__cause__
+        return quoted(error, self.ledger, [item.token for item in case.recorder.planted])
 
     async def _case(self, case: Case, look: Aftermath | None = None) -> tuple[bool, ...]:
         if self.declaration.scope == "campaign":
@@ -246,7 +256,7 @@ async def _turn(case: Case, say: Say, index: int) -> bool:
             answer = await call(say, turn)
         except (SystemExit, KeyboardInterrupt) as error:
             # asyncio lets these two through to the event loop, which would stop.
-            raise TargetError(f"the target raised {describe(error)}") from None
+            raise TargetError(f"the target raised {describe(error)}") from error
         if not isinstance(answer, str):
             raise TargetError(
                 f"say() returned {type(answer).__name__}; it must return the reply as str, for example "

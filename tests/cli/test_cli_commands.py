@@ -73,6 +73,25 @@ def test_run_tells_error_from_inconclusive(cli, project, name: str, code: int):
     assert cli("run").code == code
 
 
+def test_what_a_target_raised_is_told_and_can_be_run_again(cli, project):
+    """The text of the exception in every face, and a stored case whose replay raises it alone."""
+    folder = project("missing")
+    told = cli("run")
+    assert "raised KeyError in <lambda>" not in told.out  # a name that is no plain word stays a digest
+    assert ", line " in told.out
+    assert "): 'customer_id'" in told.out
+    (item, _) = report()["items"]
+    (file,) = item["failed"]
+    assert f"  replay: isolation-kit replay {file}\n" in told.out
+    for name in ("report.md", "report.html"):
+        text = (folder / ".isolation" / name).read_text()
+        assert "customer_id" in text
+        assert f"isolation-kit replay {file}" in text
+    again = cli("replay", file)
+    assert again.code == 3
+    assert "'customer_id'" in again.out
+
+
 def test_run_of_one_target(cli, project):
     """`--target` leaves the others out; an unknown name is refused with the known ones."""
     project("clean", "leaky")
