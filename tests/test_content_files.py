@@ -19,6 +19,8 @@ from isolation_kit.content import (
     Example,
     FingerprintClass,
     Overflow,
+    Remedies,
+    Remedy,
     Structure,
     classify,
     content_root,
@@ -243,5 +245,9 @@ def test_the_root_is_the_wheel_then_the_checkout_then_an_error(
 def test_every_key_has_a_rule() -> None:
     """Each field of each content record says what is allowed and shows an example."""
     kinds = (Carrier, Structure, Overflow, Example, Attack)
-    known = {f"{k.__name__}.{f.name}" for k in (*kinds, Bilingual, FingerprintClass) for f in fields(k)}
+    known = {
+        f"{k.__name__}.{f.name}"
+        for k in (*kinds, Bilingual, FingerprintClass, Remedies, Remedy)
+        for f in fields(k)
+    }
     assert known == set(RULES)

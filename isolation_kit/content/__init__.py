@@ -7,7 +7,7 @@ must not turn into an attack that tests nothing.
 
 from __future__ import annotations
 
-from isolation_kit.content.loading import content_root, load_attacks, load_fingerprint_classes
+from isolation_kit.content.loading import content_root, load_attacks, load_fingerprint_classes, load_remedies
 from isolation_kit.content.model import (
     TOKEN,
     Attack,
@@ -16,6 +16,8 @@ from isolation_kit.content.model import (
     Example,
     FingerprintClass,
     Overflow,
+    Remedies,
+    Remedy,
     Structure,
 )
 from isolation_kit.content.naming import class_of_slot, classify, names_a_person, normalise_field
@@ -28,12 +30,15 @@ __all__ = [
     "Example",
     "FingerprintClass",
     "Overflow",
+    "Remedies",
+    "Remedy",
     "Structure",
     "class_of_slot",
     "classify",
     "content_root",
     "load_attacks",
     "load_fingerprint_classes",
+    "load_remedies",
     "names_a_person",
     "normalise_field",
 ]

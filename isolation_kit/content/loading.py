@@ -7,12 +7,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from isolation_kit.content.checks import check_attack, check_class
-from isolation_kit.content.model import Attack, FingerprintClass
+from isolation_kit.content.model import Attack, FingerprintClass, Remedies
 from isolation_kit.content.naming import normalise_field
 from isolation_kit.content.reading import read_record, refuse
 from isolation_kit.errors import ContentError
 
-__all__ = ["content_root", "load_attacks", "load_fingerprint_classes"]
+__all__ = ["content_root", "load_attacks", "load_fingerprint_classes", "load_remedies"]
 
 
 def content_root(folder: str) -> Path:
@@ -74,6 +74,15 @@ def load_fingerprint_classes(folders: Sequence[Path] = ()) -> tuple[FingerprintC
                 refuse(path, "names", f"{key!r} is taken by the class {claims[key]!r}", allowed, "x_trace_id")
             claims[key] = entry.id
     return tuple(found[key][0] for key in sorted(found))
+
+
+def load_remedies() -> Remedies:
+    """Read what to do about a finding by the way that it took.
+
+    Raises:
+        ContentError: if the shipped file is broken.
+    """
+    return read_record(Remedies, content_root("reports") / "remedies.toml")
 
 
 def _toml_files(root: Path, depth: int) -> list[Path]:

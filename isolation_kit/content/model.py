@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["TOKEN", "Attack", "Bilingual", "Carrier", "Example", "FingerprintClass", "Overflow", "Structure"]
+__all__ = [
+    "TOKEN",
+    "Attack",
+    "Bilingual",
+    "Carrier",
+    "Example",
+    "FingerprintClass",
+    "Overflow",
+    "Remedies",
+    "Remedy",
+    "Structure",
+]
 
 TOKEN = "{{token}}"  # noqa: S105  (the placeholder of a canary in a carrier or an example, no secret)
 
@@ -100,3 +111,28 @@ class FingerprintClass:
     misses: tuple[str, ...]
     source: str
     link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to do about findings that took one way; a list that is empty asks for nothing."""
+
+    id: str
+    title: Bilingual
+    symptom: Bilingual
+    cause: Bilingual
+    remedy: Bilingual
+    severity: str = ""
+    kinds: tuple[str, ...] = ()
+    directions: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+    whats: tuple[str, ...] = ()
+    oracles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """All of them in order, the first that fits is told; `nowhere` stands for a place that is not known."""
+
+    nowhere: Bilingual
+    remedies: tuple[Remedy, ...]

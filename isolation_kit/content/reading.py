@@ -13,7 +13,11 @@ from isolation_kit.errors import ContentError
 
 __all__ = ["read_record", "refuse"]
 
-_SINGULAR = {"carriers": "carrier", "examples": "example"}  # [[carrier]] reads better than [[carriers]]
+_SINGULAR = {
+    "carriers": "carrier",
+    "examples": "example",
+    "remedies": "remedy",
+}  # [[carrier]] reads better than [[carriers]]
 
 T = TypeVar("T")
 

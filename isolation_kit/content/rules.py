@@ -94,6 +94,7 @@ _SLOT = Rule(f"{', '.join(Slot)}, or a name of your own under 'x.'", "'user.earl
 _SOURCE = _text("article 000 section 4.7")
 _PAIR = _any("a table with the keys en and zh", '{ en = "Trace ids", zh = "追踪号" }')
 _LONG = 100_000
+_SEVERITIES = ("low", "medium", "high", "critical")
 
 # One rule for each key. Where the value is a list of texts, the rule holds for each text in it.
 RULES: Mapping[str, Rule] = {
@@ -134,6 +135,16 @@ RULES: Mapping[str, Rule] = {
     "Attack.maps": _shaped(r"CWE-\d{1,5}|LLM\d\d:20\d\d|ASI\d\d", "CWE or OWASP identifiers", "CWE-488"),
     "Bilingual.en": _text("Trace ids"),
     "Bilingual.zh": _text("追踪号"),
+    "Remedies.nowhere": _PAIR,
+    "Remedies.remedies": _many("[[remedy]] with id, title, symptom, cause and remedy"),
+    "Remedy.id": _ID,
+    "Remedy.severity": _one_of("", *_SEVERITIES),
+    "Remedy.kinds": _one_of("LEAK", "LOSS"),
+    "Remedy.directions": _one_of("after", "across", "sideways", "up", "down", "out"),
+    "Remedy.channels": _one_of(*_CHANNELS),
+    "Remedy.whats": _text("field.left_thread"),
+    "Remedy.oracles": _text("conservation"),
+    **{f"Remedy.{name}": _PAIR for name in ("title", "symptom", "cause", "remedy")},
     "FingerprintClass.id": _ID,
     "FingerprintClass.title": _PAIR,
     "FingerprintClass.names": Rule(
@@ -145,7 +156,7 @@ RULES: Mapping[str, Rule] = {
     "FingerprintClass.values": Rule(
         r"regular expressions between \A and \Z", r"'\A[0-9a-f]{32}\Z'", _is_anchored
     ),
-    "FingerprintClass.severity": _one_of("low", "medium", "high", "critical"),
+    "FingerprintClass.severity": _one_of(*_SEVERITIES),
     "FingerprintClass.symptom": _PAIR,
     "FingerprintClass.cause": _PAIR,
     "FingerprintClass.remedy": _PAIR,

@@ -7,10 +7,12 @@ Source: article 002 section 6.2 (isolation assertions), article 000 section 4.7 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping
 from itertools import groupby
 
 from isolation_kit.finding import Direction, Finding, Fingerprint, Judgement, Verdict
+from isolation_kit.oracles.names import shown_name
 from isolation_kit.oracles.protocol import Oracle, Variant, mode_of, verdict_of
 from isolation_kit.policy import Policy, allowed_at, crossing
 from isolation_kit.scenario import Place, Scenario, Slot
@@ -117,6 +119,7 @@ def _findings(
                 mode=mode_of(scenario),
                 tier=tier,
                 form=form,
+                path=_header(event, planted.get(sighting.place, ())),
                 source_tool=_source_tool(event, planted.get(sighting.place, ())),
                 turn=event.turn,
                 user=sighting.place.user,
@@ -127,6 +130,21 @@ def _findings(
             )
         )
     return out
+
+
+def _header(event: Event, given: tuple[Planted, ...]) -> str:
+    """The name of the header that shows a canary as it was planted, where that is what was seen."""
+    if event.channel is not Channel.CHILD_HEADERS:
+        return ""
+    spellings = tuple(text for item in given for text in item.spellings)
+    try:
+        headers = json.loads(event.data)
+    except (ValueError, RecursionError):
+        return ""
+    pairs = headers.items() if isinstance(headers, dict) else ()
+    name = next((name for name, value in pairs if any(text in str(value) for text in spellings)), "")
+    shown = shown_name(name, spellings) if name else ""
+    return shown if "#" in shown else name.lower()
 
 
 def _edge(declaration: Declaration, event: Event, given: tuple[Planted, ...]) -> str:

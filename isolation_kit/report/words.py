@@ -72,7 +72,7 @@ _FEW = 10
 _BEFORE: Mapping[str, str] = {
     "across": "another user's or person's data: ",
     "after": "data of an ended session or case: ",
-    "sideways": "a sibling's data: ",
+    "sideways": "another delegation's data: ",
 }
 
 

@@ -12,7 +12,7 @@ import gc
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from logging import LogRecord
 from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
@@ -189,9 +189,14 @@ def _installed() -> tuple[str, ...]:
 def path_to(item: object, skip: Iterable[object] = ()) -> tuple[str, ...]:
     """Type names from a root (a module, a class, a frame, a coroutine) down to `item`, as far as they go.
 
+    A module or a class stands with the name under which it holds the next one, as it can be searched for.
     Call it after `thaw`: what is set aside is not listed as a referrer.
     """
-    spaces = {id(module.__dict__) for module in list(sys.modules.values()) if isinstance(module, ModuleType)}
+    spaces = {
+        id(module.__dict__): str(module.__name__)
+        for module in list(sys.modules.values())
+        if isinstance(module, ModuleType)
+    }
     before: dict[int, int] = {}
     names = {id(item): type(item).__name__}
     level = [item]
@@ -207,8 +212,9 @@ def path_to(item: object, skip: Iterable[object] = ()) -> tuple[str, ...]:
             held = next((id(part) for part in gc.get_referents(owner) if id(part) in parts), None)
             if held is None or len(above) >= _WIDTH:
                 continue
-            before[id(owner)] = held
-            names[id(owner)] = "module" if id(owner) in spaces else type(owner).__name__
+            # A class holds its variables by a dict that nobody else sees.
+            before[id(owner)] = held = before.get(held, held) if isinstance(owner, type) else held
+            names[id(owner)] = _name(owner, held, spaces.get(id(owner), ""))
             if id(owner) in spaces or isinstance(owner, (ModuleType, type)):
                 roots.append(_down(id(owner), before, names))
             above.append(owner)
@@ -218,6 +224,17 @@ def path_to(item: object, skip: Iterable[object] = ()) -> tuple[str, ...]:
             break
         level = sorted(above, key=lambda owner: names[id(owner)])
     return _down(id(level[0]), before, names)
+
+
+def _name(owner: object, held: int, module: str) -> str:
+    """The name of a module's or class's variable that holds the object with the id `held`; else a type's."""
+    space = owner
+    if isinstance(owner, type):
+        module, space = f"{owner.__module__}.{owner.__qualname__}".replace(".<locals>", ""), vars(owner)
+    if not module or not isinstance(space, Mapping):
+        return type(owner).__name__
+    variables = [name for name, value in list(space.items()) if id(value) == held and isinstance(name, str)]
+    return ".".join([module, *sorted(variables)[:1]])
 
 
 def _down(start: int, before: dict[int, int], names: dict[int, str]) -> tuple[str, ...]:

@@ -61,6 +61,8 @@ def test_a_leak_is_caught_where_it_happens(
     assert judgement.verdict is Verdict.LEAK
     assert expected in prints(judgement)
     assert {finding.fingerprint.edge for finding in judgement.findings} == {"boss>kid"}
+    named = {f.path for f in judgement.findings if f.fingerprint.channel == "child.headers"}
+    assert named == ({"x-user-said"} if expected[1] == "child.headers" else set())
 
 
 @pytest.mark.parametrize(

@@ -132,11 +132,13 @@ def test_what_a_canary_wears_is_known_too(judge: Judge) -> None:
     assert ("child.tool.result", "process.memory") in found(judge("destroy", leaving(in_a_global), worn))
 
 
-def test_a_path_of_types_tells_what_keeps_an_object(judge: Judge) -> None:
-    """From the root to the holder, by type names only."""
+def test_a_path_tells_what_keeps_an_object(judge: Judge) -> None:
+    """From the root, with the name of the variable, to the holder, by type names."""
     judgement = judge("destroy", leaving(in_a_global), full_case())
     paths = {finding.path for finding in judgement.findings if finding.form == "left as object"}
-    assert any(path.startswith("type > ") and path.endswith(" > list > list") for path in paths), paths
+    assert f"{__name__}.Warm.jobs > list > list" in paths
+    old = judge("destroy", leaving(in_an_old_dict), full_case()).findings
+    assert f"{__name__}.SPENT > dict" in {finding.path for finding in old}
 
 
 def a_thread(answer: str, work: list[Any]) -> None:

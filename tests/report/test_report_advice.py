@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from report_samples import CLASSES, LEAKS, POLICY, Leak, Made, clean_twin, report, sample
 
-from isolation_kit.content import Bilingual
+from isolation_kit.content import Bilingual, load_remedies
 from isolation_kit.finding import Mode, Verdict
+from isolation_kit.oracles import all_oracles
 from isolation_kit.report import html, markdown, terminal
+from isolation_kit.report.advice import advice
 
 UP: dict[str, Any] = {"child": "billing", "direction": "up"}
 
@@ -57,12 +59,30 @@ LOST_UP = Leak("child.answer", "parent.request", **UP, kind=Verdict.LOSS)
         (SIBLING, "Do first: Give each delegation its own context"),
         (LOST_DOWN, "Do first: The task's items do not reach the child: compare the brief"),
         (LOST_UP, "Do first: The child's answer does not come back: compare what the parent takes"),
-        (Leak("task.goal", "child.request", direction="across"), "Do first: Put the user into every key."),
+        (Leak("task.goal", "child.request"), "Do first: Put the user into every key."),
+        (
+            Leak("user.current", "child.request", direction="across"),
+            "Do first: Put user, session and subject",
+        ),
+        (Leak("user.current", "child.request", direction="after"), "Do first: Find what the two share"),
+        (Leak("user.current", "log", direction="out"), "Do first: Log ids, lengths"),
+        (
+            Leak("user.earlier", "child.headers", path="x-said"),
+            "Do not send the header x-said from the child",
+        ),
+        (
+            Leak("child.text", "process.memory", direction="out", oracle="destroy", path="app > RUNS > list"),
+            "Do first: Let go of it: app > RUNS > list holds it after the end.",
+        ),
+        (
+            Leak("user.earlier", "child.request", oracle="conservation", form="length or shape"),
+            "what the second holds more of must not be built from history",
+        ),
     ],
-    ids=["sideways", "lost on the way down", "lost on the way up", "across"],
+    ids=["sideways", "lost down", "lost up", "down", "across", "after", "log", "header", "memory", "grows"],
 )
-def test_first_step_fits_kind_and_direction(leak: Leak, told: str) -> None:
-    """A lost task and a sibling's task are no matter of other users, though the class of the slot is."""
+def test_first_step_fits_the_way_before_the_datum(leak: Leak, told: str) -> None:
+    """Kind, direction, channel and oracle choose first; only where none does, the class of the slot."""
     other_user = replace(
         CLASSES[0],
         id="other-user",
@@ -72,7 +92,48 @@ def test_first_step_fits_kind_and_direction(leak: Leak, told: str) -> None:
     document = report([Made(cases=20, leaks=(leak,)).outcome()], classes=(other_user,))
     assert told in " ".join(terminal(document, color=False).split())
     for face in (markdown, html):
-        assert ("Put the user" in face(document)) == (leak.direction == "across")
+        assert ("Put the user" in face(document)) == ("Put the user" in told)
+
+
+def test_two_holders_are_two_remedies() -> None:
+    """A remedy that names its place is told for each place."""
+    leaks = [
+        Leak(
+            f"child.{what}", "process.memory", direction="out", oracle="destroy", path=f"app > {what.upper()}"
+        )
+        for what in ("text", "answer")
+    ]
+    text = markdown(report([Made(cases=20, leaks=leaks).outcome()])).replace("\\", "")
+    assert "app > TEXT holds it" in text
+    assert "app > ANSWER holds it" in text
+
+
+def test_an_earlier_answer_is_no_siblings() -> None:
+    """Sideways is any other delegation of the same user, an earlier one of the same child too."""
+    leak = Leak("child.answer", "child.request", direction="sideways")
+    text = terminal(report([Made(cases=20, leaks=(leak,)).outcome()]))
+    assert "Another delegation's data: the child's answer reaches" in " ".join(text.split())
+    assert "sibling" not in text
+
+
+def test_every_remedy_can_be_told() -> None:
+    """No entry of the content stands behind one that always comes first, and all name what exists."""
+    known = load_remedies()
+    oracles = {oracle.name for oracle in all_oracles()}
+    for entry in known.remedies:
+        row = {
+            "kind": (entry.kinds or ("LEAK",))[0],
+            "direction": (entry.directions or ("down",))[0],
+            "channel": (entry.channels or ("parent.request",))[0],
+            "what": (entry.whats or ("user.current",))[0],
+            "oracles": dict.fromkeys(entry.oracles or ("canary",), 1),
+            "smallest": None,
+        }
+        told = advice(row, {})
+        assert told is not None
+        assert told["title"]["en"] == entry.title.en
+        assert "{" not in str(list(told["remedy"].values()))
+        assert set(entry.oracles) <= oracles
 
 
 def test_remedies_are_about_what_counts() -> None:
