@@ -253,18 +253,55 @@ def test_a_target_that_stays_up_is_audited_without_paired_runs(run: Run) -> None
     assert set(status.values()) == {"not applicable"}
 
 
-def test_residue_on_a_target_that_stays_up_is_found_and_not_reduced_here(run: Run) -> None:
-    """A memory that outlives the case is *after*; reducing it needs a fresh process."""
+def remembering(scope: str) -> Any:
+    """A target whose memory of tasks outlives its cases; each call makes a new memory."""
     seen: list[str] = []
 
     def remember(task: str, history: list[str]) -> str:
         seen.append(task)
-        return "\n".join(seen[-3:])
+        return "\n".join(seen[-2:])
 
-    outcome = run(tiny(brief=remember, scope="campaign"), cases=10)
-    residue = [case for case in outcome.smallest if case.fingerprint.direction == "after"]
+    return tiny(brief=remember, scope=scope)
+
+
+@pytest.mark.parametrize("scope", ["case", "campaign"])
+def test_residue_is_stored_with_what_left_it_and_replays_alone(run: Run, scope: str) -> None:
+    """A memory that outlives the case is *after*: the case that wrote goes before the one that reads."""
+    residue = [
+        case for case in run(remembering(scope), cases=4).smallest if case.fingerprint.direction == "after"
+    ]
     assert {case.fingerprint.what for case in residue} >= {"task.input"}
-    assert not any(case.reduced for case in residue)
+    smallest = next(case for case in residue if case.fingerprint.what == "task.input")
+    assert smallest.reduced
+    assert (smallest.scenario.lead, len(smallest.scenario.turns)) == (1, 2)
+    stored = Scenario.from_json(smallest.scenario.to_json())
+    for factory, leaks in ((remembering(scope), True), (CLEAN, False)):
+        with Campaign(declaration_of(factory), Plan()) as campaign:
+            again = campaign.replay(stored)
+        assert (smallest.fingerprint in {finding.fingerprint for finding in again.findings}) is leaks
+        assert leaks or again.verdict is Verdict.PASS
+
+
+def test_residue_that_no_session_leaves_keeps_its_first_case(run: Run) -> None:
+    """What only a tear-down hands on cannot be put into one case: nothing is made up, nor called reduced."""
+    left: list[str] = []
+
+    @target(root="boss", agents={"boss": Agent({"kid": Via("task")}), "kid": Agent()})
+    async def heir(stage: Stage) -> AsyncIterator[Any]:
+        heard: list[str] = []
+
+        async def say(turn: Turn) -> str:
+            heard.append(turn.text)
+            messages = ({"role": "user", "content": " ".join([*left, "work"])},)
+            await stage.model("boss").reply(ModelCall("boss", ({"role": "user", "content": turn.text},)))
+            return (await stage.model("kid").reply(ModelCall("kid", messages))).text or "ok"
+
+        yield say
+        left[:] = heard
+
+    residue = [case for case in run(heir, cases=4).smallest if case.fingerprint.direction == "after"]
+    assert residue
+    assert not any(case.reduced or case.scenario.lead for case in residue)
 
 
 def test_findings_are_on_disk_case_by_case(run: Run, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from isolation_kit.trace import Trace
 
 __all__ = ["Campaign"]
 
+_KNOWN = 200  # cases whose residue can be told from whom it comes
 _COLLECT = 200  # executions between two collections of all garbage
 
 
@@ -48,6 +50,7 @@ class Campaign(Closing):
         self.plan = plan
         self.journal = journal
         self._collected = 0
+        self.cases: OrderedDict[str, Scenario] = OrderedDict()  # the newest, by base digest
         self._endpoint = Endpoint()
         self._runner = Runner(
             declaration, Ledger(plan.seed), timeout=plan.case_timeout, endpoint=self._endpoint.url
@@ -84,6 +87,9 @@ class Campaign(Closing):
             return traces[variant]
 
         self._tidy()
+        self.cases[case] = scenario
+        if len(self.cases) > _KNOWN:
+            self.cases.popitem(last=False)
         before = self._runner.executions
         base = execute(Variant(scenario))
         judgements = tuple(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
+from isolation_kit.audit.earlier import joined, of_itself, writer_of
 from isolation_kit.audit.plan import BLOCK, FAMILIES, blocks
 from isolation_kit.conversation import conversation
 from isolation_kit.detect.selftest import missed
@@ -48,6 +49,7 @@ class ItemRun:
         self.tally = Tally()
         self.first: dict[Key, tuple[Scenario, str]] = {}
         self.witnesses: dict[Key, Finding] = {}  # each as the newest case shows it
+        self.writers: dict[Key, Scenario] = {}  # whose residue the first case shows
         self.error = ""
         self.failed: Scenario | None = None
         self.index = 0
@@ -173,6 +175,8 @@ class ItemRun:
             key = (finding.fingerprint, finding.kind, finding.mode)
             if key not in self.first:
                 self.first[key], self.witnesses[key] = (scenario, finding.oracle), finding
+                if writer := writer_of(finding, trace, self.campaign.cases):
+                    self.writers[key] = writer
         return trace
 
     # -- what it came to ---------------------------------------------------------------------------------
@@ -206,12 +210,11 @@ class ItemRun:
                 causes.add(cause)
                 left = min(_REDUCTION, _REDUCTION_ITEM - total)
                 before = self.campaign.executions
-                scenario, _ = reduce(
-                    scenario, self._witness(key, judges[oracle], before + left), left, fingerprint.what
-                )
+                smaller = self._smaller(key, scenario, judges[oracle], left)
                 spent = self.campaign.executions - before  # a comparing oracle takes several a candidate
                 total += spent
-                reduced = left > spent
+                reduced = smaller is not None and left > spent
+                scenario = smaller or scenario
             seen = self.witnesses[key]
             out.append(
                 Smallest(
@@ -229,12 +232,19 @@ class ItemRun:
             )
         return out
 
+    def _smaller(self, key: Key, scenario: Scenario, oracle: Oracle, left: int) -> Scenario | None:
+        """The smallest case; of residue one that shows it alone, or None where there is none."""
+        witness, slot = self._witness(key, oracle, self.campaign.executions + left), key[0].what
+        if key[0].direction == "after" and not oracle.own_past:
+            return joined(scenario, self.writers.get(key), witness, left, slot)
+        return reduce(scenario, witness, left, slot)[0]
+
     def _reducible(self, key: Key, oracle: Oracle) -> bool:
-        """Residue of other cases cannot be reduced in this process; exposures keep their first case."""
+        """Residue is told from that of other cases by its token alone; exposures keep their first case."""
         return (
             self.plan.reduce
             and key[2] is Mode.STRUCTURAL
-            and (key[0].direction != "after" or oracle.own_past)
+            and (key[0].direction != "after" or oracle.own_past or oracle.name == "canary")
             and not self.campaign.abandoned
             and (self.plan.deadline is None or time.monotonic() < self.plan.deadline)
         )
@@ -245,8 +255,11 @@ class ItemRun:
         def still_leaks(candidate: Scenario) -> bool:
             if self.campaign.abandoned or self.campaign.executions >= most:
                 return False
-            outcome, _ = self.campaign.judge(candidate, 0, 0, (oracle,))
-            shown = [f for f in outcome.findings if (f.fingerprint, f.kind, f.mode) == key]
+            outcome, trace = self.campaign.judge(candidate, 0, 0, (oracle,))
+            found = outcome.findings
+            if key[0].direction == "after" and oracle.name == "canary":
+                found = of_itself(candidate, self.campaign.declaration, self.plan.policy, trace)
+            shown = [f for f in found if (f.fingerprint, f.kind, f.mode) == key]
             if shown:
                 self.witnesses[key] = shown[0]
             return bool(shown)

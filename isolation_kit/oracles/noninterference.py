@@ -121,7 +121,8 @@ class _Case:
         for group in groups:
             one = group.views(seen[0])
             views = (
-                group.views(trace, varied.lead) for trace, (_, varied) in zip(seen[1:], pairs, strict=True)
+                group.views(trace, varied.lead - self.scenario.lead)
+                for trace, (_, varied) in zip(seen[1:], pairs, strict=True)
             )
             first = next((name for name, other in zip(names, views, strict=True) if other != one), "")
             if first:
@@ -173,7 +174,8 @@ class _Case:
         self, group: Recipients, name: str
     ) -> Generator[tuple[Variant, ...], tuple[Trace, ...], Compared]:
         before, varied = pair(self.scenario, name)
-        both = Pair(before, varied, group.views, lambda trace: group.views(trace, varied.lead))
+        more = varied.lead - before.lead
+        both = Pair(before, varied, group.views, lambda trace: group.views(trace, more))
         return (yield from compare(both))
 
     def _measured(

@@ -105,6 +105,8 @@ def unfit_for_turns_before(scenario: Scenario, declaration: Declaration) -> str:
         return "turns that run at once have no turn before them"
     if not any(turn.delegations for turn in scenario.turns):
         return "the case hands nothing to a child"
+    if scenario.lead:
+        return "the case has turns before it already"
     return ""
 
 

@@ -15,6 +15,7 @@ from isolation_kit.scenario import (
     Act,
     Answer,
     Delegate,
+    Place,
     Say,
     Scenario,
     TurnPlan,
@@ -23,7 +24,7 @@ from isolation_kit.scenario import (
     places_in,
 )
 
-__all__ = ["after", "broken", "chatted", "emptied", "padded", "pair", "repeated", "valued"]
+__all__ = ["after", "broken", "chatted", "emptied", "following", "padded", "pair", "repeated", "valued"]
 
 # Longer, wider in bytes, and on more lines; no quote or backslash, for it may stand in a JSON string.
 _PAD = " and more than that" * 3 + " 更多的字" * 3 + " \U0001f4ce"
@@ -108,20 +109,31 @@ def after(scenario: Scenario, whose: str) -> Scenario:
     return _led(replace(scenario, users=(*scenario.users, EARLIER_USER)), before)
 
 
+def following(scenario: Scenario, earlier: Scenario, end: int = -1) -> Scenario:
+    """The case after another one, which is an ended session of its first (`end` 0) or last (-1) user."""
+    user = scenario.turns[end].user if scenario.turns else 0
+    before = [replace(turn, user=user, session=_ENDED, subject=-1) for turn in earlier.turns]
+    return _led(scenario, before, subjects=False)
+
+
 def _delegating(scenario: Scenario) -> list[TurnPlan]:
     return [turn for turn in scenario.turns if turn.delegations]
 
 
-def _led(scenario: Scenario, before: list[TurnPlan]) -> Scenario:
-    """The case with turns before it, whose places are theirs alone."""
+def _led(scenario: Scenario, before: list[TurnPlan], subjects: bool = True) -> Scenario:
+    """The case with turns before it, whose places are theirs alone; without `subjects`, about nobody."""
     lead = scenario.lead + len(before)
-    turns = [_moved(turn, index - lead) for index, turn in enumerate(before)]
+    turns = [_moved(turn, index - lead, subjects) for index, turn in enumerate(before)]
     return replace(scenario, turns=(*turns, *scenario.turns), lead=lead)
 
 
-def _moved(turn: TurnPlan, number: int) -> TurnPlan:
+def _moved(turn: TurnPlan, number: int, subjects: bool) -> TurnPlan:
+    def moved(place: Place) -> str:
+        subject = place.subject if subjects else -1
+        return place._replace(user=turn.user, turn=number, subject=subject).placeholder
+
     def elsewhere(text: str) -> str:
-        return fill(text, lambda place: place._replace(user=turn.user, turn=number).placeholder)
+        return fill(text, moved)
 
     acts = tuple(_changed(act, elsewhere, tasks=True) for act in turn.acts)
     return replace(turn, text=elsewhere(turn.text), acts=acts)
