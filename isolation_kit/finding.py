@@ -98,6 +98,11 @@ class Finding:
     variant: str = ""
 
     @property
+    def plain(self) -> bool:
+        """True if the token itself was seen, as it was planted: the proof that convinces at a glance."""
+        return self.form == "verbatim"
+
+    @property
     def counts(self) -> bool:
         """True if this finding decides exit codes: confirmed, structural and not allowed."""
         return self.mode is Mode.STRUCTURAL and self.tier == "confirmed" and not self.allowed_by

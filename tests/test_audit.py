@@ -15,18 +15,21 @@ from hypothesis import strategies as st
 from tiny_target import full_case, offer, tiny
 
 from isolation_kit.audit import FAMILIES, Campaign, Plan, items
+from isolation_kit.audit.item_run import ItemRun
 from isolation_kit.content import Attack, load_attacks
 from isolation_kit.errors import ConfigError
-from isolation_kit.finding import Mode, Verdict
-from isolation_kit.fingerprints import Tally
+from isolation_kit.finding import Finding, Fingerprint, Judgement, Mode, Verdict
+from isolation_kit.fingerprints import CaseOutcome, Tally
 from isolation_kit.generate import FAMILIES as FAMILIES_BY_NAME
 from isolation_kit.generate import SWEEP, Family
 from isolation_kit.journal import Journal, read
 from isolation_kit.mutants import all_mutants
+from isolation_kit.oracles import all_oracles
 from isolation_kit.outcome import Item, ItemOutcome
 from isolation_kit.scenario import Order, Scenario, Schedule
 from isolation_kit.stage import ModelCall, Stage
 from isolation_kit.target import Agent, Turn, Via, declaration_of, target
+from isolation_kit.trace import Trace
 
 FAMILY = "noise-injection"
 LEAKY = tiny(brief=lambda task, history: "\n".join([*history, task]))
@@ -302,6 +305,34 @@ def test_residue_that_no_session_leaves_keeps_its_first_case(run: Run) -> None:
     residue = [case for case in run(heir, cases=4).smallest if case.fingerprint.direction == "after"]
     assert residue
     assert not any(case.reduced or case.scenario.lead for case in residue)
+
+
+def test_a_token_in_clear_is_kept_before_a_count(attacks: tuple[Attack, ...]) -> None:
+    """Of one leak the case with the token is told, though a comparison found it first, and kept as such."""
+    print_ = Fingerprint("tiny", "boss>kid", "user.earlier", "child.request", "down")
+    compared = Finding(print_, "conservation", form="length or shape")
+    plain, hashed = Finding(print_, "canary"), Finding(print_, "canary", form="base64")
+    shown: list[Finding] = []
+
+    def judge(scenario: Scenario, block: int, index: int, oracles: Any) -> tuple[CaseOutcome, Trace]:
+        judgement = Judgement("canary", Verdict.LEAK, tuple(shown))
+        return CaseOutcome(block, index, scenario.digest(), Mode.STRUCTURAL, (judgement,)), Trace("c")
+
+    with Campaign(declaration_of(CLEAN), Plan(attacks=attacks)) as campaign:
+        campaign.judge = judge  # type: ignore[method-assign]
+        item = ItemRun(campaign, Item(1, "tiny", FAMILY))
+        for number, finding in enumerate((compared, plain, compared)):
+            shown[:] = [finding]
+            item.case(full_case(seed=number), 0, ())
+        (key,) = item.first
+        assert item.first[key] == (full_case(seed=1), "canary")
+        (canary,) = (oracle for oracle in all_oracles() if oracle.name == "canary")
+        still_leaks = item._witness(key, canary, 1000)
+        assert still_leaks(full_case()) is False
+        shown[:] = [hashed]
+        assert still_leaks(full_case()) is False
+        shown[:] = [hashed, plain]
+        assert still_leaks(full_case()) is True
 
 
 def test_findings_are_on_disk_case_by_case(run: Run, tmp_path: Path) -> None:

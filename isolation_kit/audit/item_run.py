@@ -17,7 +17,7 @@ from isolation_kit.audit.plan import BLOCK, FAMILIES, blocks
 from isolation_kit.conversation import conversation
 from isolation_kit.detect.selftest import missed
 from isolation_kit.errors import ConfigError
-from isolation_kit.finding import Finding, Mode, Verdict
+from isolation_kit.finding import COMPARED, Finding, Mode, Verdict
 from isolation_kit.fingerprints import Key, Tally
 from isolation_kit.generate import FAMILIES as GENERATORS
 from isolation_kit.generate import dressed, sweep
@@ -173,11 +173,16 @@ class ItemRun:
                 continue
             self.enough = self.plan.until is not None
             key = (finding.fingerprint, finding.kind, finding.mode)
-            if key not in self.first:
+            if key not in self.first or self._convinces_more(finding, key):
                 self.first[key], self.witnesses[key] = (scenario, finding.oracle), finding
                 if writer := writer_of(finding, trace, self.campaign.cases):
                     self.writers[key] = writer
         return trace
+
+    def _convinces_more(self, finding: Finding, key: Key) -> bool:
+        """True for a token in clear where only a comparison of runs was known; residue keeps what replays."""
+        known = self.witnesses[key]
+        return finding.plain and known.form in COMPARED and key[0].direction != "after"
 
     # -- what it came to ---------------------------------------------------------------------------------
 
@@ -252,6 +257,8 @@ class ItemRun:
     def _witness(self, key: Key, oracle: Oracle, most: int) -> Callable[[Scenario], bool]:
         """Whether a candidate still shows the finding; once the campaign has run so many cases, none does."""
 
+        plain = self.witnesses[key].plain
+
         def still_leaks(candidate: Scenario) -> bool:
             if self.campaign.abandoned or self.campaign.executions >= most:
                 return False
@@ -259,7 +266,7 @@ class ItemRun:
             found = outcome.findings
             if key[0].direction == "after" and oracle.name == "canary":
                 found = of_itself(candidate, self.campaign.declaration, self.plan.policy, trace)
-            shown = [f for f in found if (f.fingerprint, f.kind, f.mode) == key]
+            shown = [f for f in found if (f.fingerprint, f.kind, f.mode) == key and f.plain >= plain]
             if shown:
                 self.witnesses[key] = shown[0]
             return bool(shown)

@@ -148,17 +148,23 @@ class Facts:
 
 
 def smaller(cases: Iterable[tuple[LeakKey, Mapping[str, Any]]]) -> dict[LeakKey, Mapping[str, Any]]:
-    """The smallest case of each leak: structural before exposure, then the fewest users, turns, secrets."""
+    """The smallest case of each leak: the fewest users, turns and secrets.
+
+    A structural one goes before an exposure, one that can be replayed before one that cannot, and a token
+    that is seen before runs that were compared, which convince less.
+    """
     best: dict[LeakKey, Mapping[str, Any]] = {}
     for key, case in cases:
-        if key not in best or _size(case) < _size(best[key]):
+        if key not in best or _size(key, case) < _size(key, best[key]):
             best[key] = case
     return best
 
 
-def _size(case: Mapping[str, Any]) -> tuple[Any, ...]:
+def _size(key: LeakKey, case: Mapping[str, Any]) -> tuple[Any, ...]:
     return (
         case["mode"] != "structural",
+        key[0].direction == "after" and not case["reduced"],
+        case["pair"],
         *(case[name] for name in ("users", "turns", "secrets")),
         canonical(case),
     )

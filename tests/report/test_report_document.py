@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from report_samples import LEAKS, Made, clean_twin, leaky, report, sample
+from report_samples import LEAKS, Leak, Made, clean_twin, leaky, report, sample
 
 from isolation_kit.errors import UsageError
 from isolation_kit.report import Timing, dump, load
 from isolation_kit.report.document import check
+from isolation_kit.scenario import TurnPlan
 
 
 @pytest.mark.parametrize("made", [[], [leaky()], [clean_twin()], [leaky(), clean_twin()]], ids=len)
@@ -84,3 +86,22 @@ def test_share_counts_cases_of_able_oracles() -> None:
     assert [row["structural"]["n"] for row in rows] == [175]
     assert rows[0]["structural"]["share"] == 1.0
     assert 0.9 < rows[0]["structural"]["low"] < 1.0
+
+
+def test_a_token_in_clear_is_told_before_a_smaller_count() -> None:
+    """Of two families that show one leak, the case where the token stands is its smallest."""
+    made = [
+        Made(family="one", order=1, cases=20, leaks=(Leak("user.earlier", "child.request"),)).outcome(),
+        Made(
+            family="two",
+            order=2,
+            cases=20,
+            leaks=(Leak("user.earlier", "child.request", oracle="conservation", form="length or shape"),),
+        ).outcome(),
+    ]
+    (case,) = made[1].smallest
+    bare = replace(case.scenario, turns=(TurnPlan(0, "hi"),))
+    made[1] = replace(made[1], smallest=(replace(case, scenario=bare, pair=(bare, case.scenario)),))
+    for outcomes in (made, made[::-1]):
+        (row,) = report(outcomes)["fingerprints"]
+        assert row["smallest"]["oracle"] == "canary"
