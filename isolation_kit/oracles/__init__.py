@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 from functools import cache
 
+from isolation_kit.errors import UsageError
 from isolation_kit.oracles.protocol import Check, Oracle, Variant, drive
 
 __all__ = ["Check", "Oracle", "Variant", "all_oracles", "drive"]
@@ -17,10 +18,23 @@ __all__ = ["Check", "Oracle", "Variant", "all_oracles", "drive"]
 
 @cache
 def all_oracles() -> tuple[Oracle, ...]:
-    """Every oracle of this folder, sorted by name."""
-    found = []
-    for module in pkgutil.iter_modules(__path__):
-        oracle = getattr(importlib.import_module(f"{__name__}.{module.name}"), "ORACLE", None)
-        if isinstance(oracle, Oracle):
-            found.append(oracle)
-    return tuple(sorted(found, key=lambda oracle: oracle.name))
+    """Every oracle of this folder, sorted by name.
+
+    Raises:
+        UsageError: if a file of this folder cannot be imported.
+    """
+    found = [_oracle_of(module.name) for module in pkgutil.iter_modules(__path__)]
+    return tuple(sorted(filter(None, found), key=lambda oracle: oracle.name))
+
+
+def _oracle_of(name: str) -> Oracle | None:
+    try:
+        oracle = getattr(importlib.import_module(f"{__name__}.{name}"), "ORACLE", None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a file of somebody's own; one that ends the process would end it green
+        raise UsageError(
+            f"the oracle file oracles/{name}.py cannot be imported: {type(error).__name__}. Mend it, or take "
+            "it out of the folder; see isolation_kit/oracles/canary.py for the shape of one"
+        ) from error
+    return oracle if isinstance(oracle, Oracle) else None

@@ -73,14 +73,36 @@ def drive(
         while True:
             wanted = steps.send(tuple(execute(variant) for variant in wanted))
     except StopIteration as end:
-        if isinstance(end.value, Judgement):
-            return end.value
-        reason = f"the oracle returned {type(end.value).__name__}; its check must return a Judgement"
-        return Judgement(oracle.name, Verdict.ERROR, reason=reason)
-    except Exception as error:
-        return Judgement(
-            oracle.name, Verdict.ERROR, reason=f"the oracle itself failed with {type(error).__name__}"
-        )
+        if not isinstance(end.value, Judgement):
+            return _broken(oracle, f"returned {type(end.value).__name__}; its check must return a Judgement")
+        wrong = _unsound(oracle, end.value)
+        return _broken(oracle, f"returned a Judgement {wrong}") if wrong else end.value
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # one that ends the process would end it green
+        return _broken(oracle, f"failed with {type(error).__name__}")
+
+
+def _broken(oracle: Oracle, what: str) -> Judgement:
+    return Judgement(oracle.name, Verdict.ERROR, reason=f"the oracle {oracle.name} itself {what}")
+
+
+def _unsound(oracle: Oracle, given: Judgement) -> str:
+    """What is wrong with a judgement that an oracle of somebody's own gave, or "": a leak must not pass."""
+    if given.oracle != oracle.name:
+        return "of another name; give it the name of its oracle"
+    if not isinstance(given.verdict, Verdict):
+        return f"with {type(given.verdict).__name__} for a verdict; allowed: {', '.join(Verdict)}"
+    if not isinstance(given.findings, tuple) or not all(isinstance(one, Finding) for one in given.findings):
+        return "whose findings are no tuple of Finding"
+    if not isinstance(given.reason, str) or not isinstance(given.applicable, bool):
+        return "whose reason is no str, or whose applicable is no bool"
+    if not isinstance(given.masks, tuple) or not all(isinstance(mask, str) for mask in given.masks):
+        return "whose masks are no tuple of str"
+    shown, said = verdict_of(given.findings), given.verdict
+    if said in (Verdict.LEAK, Verdict.LOSS, Verdict.PASS) and said is not shown:
+        return f"that says {said}, but its findings say {shown}; verdict_of(findings) gives what they say"
+    return ""
 
 
 def mode_of(scenario: Scenario) -> Mode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,8 @@ from tiny_target import full_case, tiny
 
 import isolation_kit.oracles as folder
 from isolation_kit.audit import Campaign, Plan
-from isolation_kit.finding import Finding, Judgement, Verdict
+from isolation_kit.errors import UsageError
+from isolation_kit.finding import Finding, Fingerprint, Judgement, Verdict
 from isolation_kit.oracles import Oracle, Variant, all_oracles, drive
 from isolation_kit.oracles.protocol import verdict_of
 from isolation_kit.policy import Policy
@@ -72,17 +74,61 @@ def returns_a_verdict(*args: Any) -> Generator[Any, Any, Verdict]:
     return Verdict.PASS
 
 
+def ends_the_process(*args: Any) -> Generator[Any, Any, Judgement]:
+    yield (Variant(SCENARIO),)
+    raise SystemExit(0)
+
+
+def says(given: Judgement) -> Any:
+    """An oracle that returns this, named by what is odd about it."""
+
+    def check(*args: Any) -> Generator[Any, Any, Judgement]:
+        yield ()
+        return given
+
+    check.__name__ = f"says {given.oracle} {given.verdict!r} {given.reason!r} {given.findings!r}"[:60]
+    return check
+
+
+FOUND = Finding(Fingerprint("t", "parent>child", "user.current", "child.request", "down"), "mine")
+ODD: list[Any] = [
+    Judgement("mine", Verdict.LEAK),
+    Judgement("mine", Verdict.LOSS, (FOUND,)),
+    Judgement("mine", Verdict.PASS, (FOUND,)),
+    Judgement("canary", Verdict.LEAK, (FOUND,)),
+    Judgement("mine", "NOPE"),  # type: ignore[arg-type]
+    Judgement("mine", Verdict.LEAK, (FOUND,), reason=7),  # type: ignore[arg-type]
+    Judgement("mine", Verdict.LEAK, ("sk-live",)),  # type: ignore[arg-type]
+    Judgement("mine", masks=[1]),  # type: ignore[arg-type]
+]
+
+
 @pytest.mark.parametrize(
     "check",
-    [raises_at_once, raises_first, raises_later, returns_nothing, returns_a_verdict],
+    [raises_at_once, raises_first, raises_later, returns_nothing, returns_a_verdict, ends_the_process]
+    + [says(given) for given in ODD],
     ids=lambda check: check.__name__,
 )
 def test_a_broken_oracle_is_an_error_of_its_own_row(check: Any) -> None:
     """Never a pass, and its text is not shown."""
     judgement = driven(check)
     assert (judgement.oracle, judgement.verdict, judgement.findings) == ("mine", Verdict.ERROR, ())
-    assert judgement.reason
+    assert "the oracle mine" in judgement.reason
     assert "sk-live" not in judgement.reason
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.LEAK])
+def test_a_sound_judgement_is_handed_on(verdict: Verdict) -> None:
+    """What an oracle of somebody's own says with its findings stands."""
+    sound = Judgement("mine", verdict, (FOUND,) if verdict is Verdict.LEAK else ())
+    assert driven(says(sound)) is sound
+
+
+def test_an_oracle_file_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is its author's to mend, and no fault of the kit."""
+    monkeypatch.setitem(sys.modules, "isolation_kit.oracles.canary", None)
+    with pytest.raises(UsageError, match=r"oracles/canary\.py cannot be imported"):
+        all_oracles.__wrapped__()
 
 
 def test_the_other_rows_of_the_case_stand() -> None:
