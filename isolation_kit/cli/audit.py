@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from isolation_kit.cli.parser import DEFAULT_CONFIG
 from isolation_kit.content import load_attacks, load_fingerprint_classes
+from isolation_kit.errors import UsageError
 from isolation_kit.faces import (
     PATIENCE,
     Clock,
@@ -46,7 +48,18 @@ def init(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 
 def run(arguments: argparse.Namespace, words: Sequence[str]) -> int:
-    """Audit, report, and say what it comes to."""
+    """Audit, report, and say what it comes to.
+
+    Raises:
+        UsageError: if two configuration files are named.
+    """
+    if arguments.file is not None:
+        if arguments.config not in (DEFAULT_CONFIG, arguments.file):
+            raise UsageError(
+                f"run got two configuration files, {arguments.file} and --config {arguments.config}; allowed: "
+                f"one, for example isolation-kit run --config {arguments.file}"
+            )
+        arguments.config = arguments.file
     project = _project(arguments, Options.parse(vars(arguments), Path.cwd(), "--"))
     begin(project)
     try:

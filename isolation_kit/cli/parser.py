@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-__all__ = ["parser"]
+__all__ = ["DEFAULT_CONFIG", "parser"]
+
+DEFAULT_CONFIG = "isolation.toml"
 
 Command = Callable[[argparse.Namespace, Sequence[str]], int]
 
@@ -23,6 +25,7 @@ def parser() -> argparse.ArgumentParser:
     init.add_argument("folder", nargs="?", default=".", help="where (default: here)")
     _add(commands, "demo", "demo:demo", "show a leaky and a clean runtime side by side, in seconds")
     run = _add(commands, "run", "audit:run", "audit the targets of isolation.toml")
+    run.add_argument("file", nargs="?", metavar="FILE", help="the same as --config FILE")
     _run_options(run)
     replay = _add(commands, "replay", "audit:replay", "judge one stored case again")
     replay.add_argument("case", metavar="CASE.json", help="a file from .isolation/cases/")
@@ -43,7 +46,13 @@ def parser() -> argparse.ArgumentParser:
     matrix.add_argument("--mutants", action="store_true", required=True, help="over the seeded defects")
     matrix.add_argument("--seeds", default="7", metavar="A-B", help="seeds of the hunts (default: 7)")
     matrix.add_argument("--cases", type=int, default=1000, metavar="N", help="cases of a hunt at most")
-    matrix.add_argument("--only", action="append", default=[], metavar="NAME", help="this defect only")
+    matrix.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="this defect only: its name, or what begins it alone, as in m21",
+    )
     matrix.add_argument("--named", action="store_true", help="the named oracles alone: no look by the others")
     matrix.add_argument("--looks", type=int, default=50, metavar="N", help="cases that all oracles look at")
     matrix.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
@@ -70,7 +79,7 @@ def _add(
 
 
 def _shared(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--config", default="isolation.toml", metavar="PATH", help="the configuration file")
+    command.add_argument("--config", default=DEFAULT_CONFIG, metavar="PATH", help="the configuration file")
     command.add_argument("--target", metavar="NAME", help="this target only")
 
 
@@ -102,7 +111,7 @@ def _report_commands(commands: argparse._SubParsersAction[argparse.ArgumentParse
     report.add_argument(
         "--recover", action="store_true", help="rebuild it from what a killed run left in the output folder"
     )
-    report.add_argument("--config", default="isolation.toml", metavar="PATH", help="for --recover")
+    report.add_argument("--config", default=DEFAULT_CONFIG, metavar="PATH", help="for --recover")
     compare = _add(commands, "compare", "reports:compare", "what is new and what is gone between two reports")
     compare.add_argument("before", metavar="BEFORE.json")
     compare.add_argument("after", metavar="AFTER.json")

@@ -92,6 +92,18 @@ def test_what_a_target_raised_is_told_and_can_be_run_again(cli, project):
     assert "'customer_id'" in again.out
 
 
+def test_run_takes_its_configuration_without_an_option_too(cli, project):
+    """`run FILE` is `run --config FILE`; two different files are refused with the command to type."""
+    folder = project("clean")
+    (folder / "isolation.toml").rename(folder / "other.toml")
+    assert cli("run", "other.toml").code == 0
+    assert "config" not in (told := cli("run", "other.toml", "--config", "other.toml")).err
+    assert told.code == 0
+    both = cli("run", "other.toml", "--config", "third.toml")
+    assert both.code == 2
+    assert "for example isolation-kit run --config other.toml" in both.err
+
+
 def test_run_of_one_target(cli, project):
     """`--target` leaves the others out; an unknown name is refused with the known ones."""
     project("clean", "leaky")
