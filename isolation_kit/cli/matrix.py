@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from isolation_kit.errors import UsageError
@@ -15,6 +16,7 @@ from isolation_kit.mutants import Mutant, all_mutants
 __all__ = ["matrix"]
 
 _SAMPLE = Path("reports/samples/mutants.md")
+_NEAREST = 8
 _SEEDS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")
 
 
@@ -83,10 +85,21 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def _chosen(names: Sequence[str]) -> tuple[Mutant, ...]:
     known = {mutant.name: mutant for mutant in all_mutants()}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise UsageError(
-            f"--only names {unknown[0][:40]!r}; allowed: {', '.join(known)}; for example "
-            "--only m01_full_history"
-        )
-    return tuple(known[name] for name in names) if names else all_mutants()
+    return tuple(known[_full(name, tuple(known))] for name in names) if names else all_mutants()
+
+
+def _full(name: str, known: Sequence[str]) -> str:
+    """The defect's name that is `name` or, alone, begins with it.
+
+    Raises:
+        UsageError: if several begin so, or none does; it lists the nearest.
+    """
+    begun = [name] if name in known else [one for one in known if name and one.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    near = begun or get_close_matches(name, known, _NEAREST, 0) or list(known)
+    listed = ", ".join(near[:_NEAREST]) + (f" and {len(near) - _NEAREST} more" if begun[_NEAREST:] else "")
+    raise UsageError(
+        f"--only names {name[:40]!r}, which {'begins several defects' if begun else 'begins no defect'}; "
+        f"nearest: {listed}; give a whole name or what begins one alone, for example --only {near[0]}"
+    )

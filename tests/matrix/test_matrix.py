@@ -54,9 +54,26 @@ def test_an_alarm_of_a_clean_target_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     assert "m01_full_history: canary alarms" in alarms((7,), cases=9)
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("m1", ["begins several defects", "m10_tool_reply_whole", "for example --only m10_"]),
+        ("full_history", ["begins no defect", "m01_full_history"]),
+        ("", ["begins no defect"]),
+    ],
+)
+def test_a_name_that_is_not_one_defects_lists_the_nearest(
+    given: str, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2 for a beginning of several, and for one of none."""
+    assert main(["matrix", "--mutants", "--only", given]) == 2
+    text = capsys.readouterr().err
+    assert all(word in text for word in told), text
+
+
 def test_the_command_writes_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit 0 for what is killed; the file holds the row."""
-    words = ["matrix", "--mutants", "--named", "--only", "m01_full_history", "--to", str(tmp_path / "m.md")]
+    words = ["matrix", "--mutants", "--named", "--only", "m01", "--to", str(tmp_path / "m.md")]
     assert main(words) == 0
     assert "killed    m01_full_history" in capsys.readouterr().out
     assert "| m01_full_history |" in (tmp_path / "m.md").read_text()
