@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     if arguments.file is not None:
         if arguments.config not in (DEFAULT_CONFIG, arguments.file):
             raise UsageError(
-                f"run got two configuration files, {arguments.file} and --config {arguments.config}; allowed: "
-                f"one, for example isolation-kit run --config {arguments.file}"
+                f"run got two configuration files, {arguments.file} and --config {arguments.config}; "
+                f"allowed: one, for example isolation-kit run --config {arguments.file}"
             )
         arguments.config = arguments.file
     project = _project(arguments, Options.parse(vars(arguments), Path.cwd(), "--"))

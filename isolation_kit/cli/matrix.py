@@ -94,9 +94,11 @@ def _full(name: str, known: Sequence[str]) -> str:
     Raises:
         UsageError: if several begin so, or none does; it lists the nearest.
     """
-    begun = [name] if name in known else [one for one in known if name and one.startswith(name)]
-    if len(begun) == 1:
-        return begun[0]
+    begun = [one for one in known if name and one.startswith(name)]
+    whole = [one for one in begun if f"{one}_".startswith(f"{name}_")]  # m10 is not m104
+    for found in (whole, begun):
+        if len(found) == 1:
+            return found[0]
     near = begun or get_close_matches(name, known, _NEAREST, 0) or list(known)
     listed = ", ".join(near[:_NEAREST]) + (f" and {len(near) - _NEAREST} more" if begun[_NEAREST:] else "")
     raise UsageError(

@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME",
-        help="this defect only: its name, or what begins it alone, as in m21",
+        help="this defect only; m21 is enough of a name",
     )
     matrix.add_argument("--named", action="store_true", help="the named oracles alone: no look by the others")
     matrix.add_argument("--looks", type=int, default=50, metavar="N", help="cases that all oracles look at")

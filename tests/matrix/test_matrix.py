@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from isolation_kit.cli import main
+from isolation_kit.cli.matrix import _chosen
 from isolation_kit.matrix import alarms, markdown, rows, run
 from isolation_kit.mutants import Mutant, all_mutants
 from isolation_kit.targets.reference import reference_task
@@ -69,6 +70,15 @@ def test_a_name_that_is_not_one_defects_lists_the_nearest(
     assert main(["matrix", "--mutants", "--only", given]) == 2
     text = capsys.readouterr().err
     assert all(word in text for word in told), text
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("m21", "m21_history_hash"), ("m10", "m10_tool_reply_whole"), ("m104_b", "m104_base_prompt_joined")],
+)
+def test_what_begins_one_name_alone_is_enough(given: str, name: str) -> None:
+    """A number is a whole word: m10 does not begin m104."""
+    assert [one.name for one in _chosen([given])] == [name]
 
 
 def test_the_command_writes_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
