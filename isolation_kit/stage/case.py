@@ -274,8 +274,8 @@ class Case:
             came_up = channel is Channel.RESULT
             delegation = (self.delegations.came_up if came_up else self.delegations.of)(agent, turn)
         plan = self.scenario.turns[turn] if turn >= 0 else None
-        if isinstance(data, str):
-            data = data.encode("utf-8", "surrogatepass")
+        # By the built-in types' own means: a subclass of the target's could say what is not so.
+        data = str.encode(data, "utf-8", "surrogatepass") if isinstance(data, str) else b"".join((data,))
         instance = -1 if delegation is None else delegation.instance
         whose = (-1, "", turn, -1) if plan is None else (plan.user, plan.session, turn, plan.subject)
         self.recorder.record(channel, agent, data, instance, *whose, tool)

@@ -17,6 +17,7 @@ from isolation_kit.errors import IsolationKitError, TargetError, TargetRefused, 
 from isolation_kit.scenario import Scenario
 from isolation_kit.stage.aftermath import Aftermath
 from isolation_kit.stage.case import CURRENT_TURN, Case
+from isolation_kit.stage.chance import Dice
 from isolation_kit.stage.guard import Guard
 from isolation_kit.stage.quoting import quoted
 from isolation_kit.stage.recorder import Ledger, Recorder
@@ -66,6 +67,7 @@ class Runner:
         self._kept_say: Say | None = None
         self._stage: Stage | None = None
         self._guard = Guard()
+        self._dice = Dice()
         self._patience = min(_PATIENCE, timeout / 4)
         self._loop = asyncio.new_event_loop()
         self._jobs: SimpleQueue[tuple[Coroutine[Any, Any, Any], SimpleQueue[Any]] | None] = SimpleQueue()
@@ -116,6 +118,7 @@ class Runner:
         if self.abandoned:
             return recorder.trace(error=self.abandoned)
         self.executions += 1
+        self._dice.throw(recorder.case)
         fresh = f"c{self.executions:06d}-" if self.declaration.scope == "campaign" else ""
         case = Case(scenario, self.declaration, recorder, fresh)
         look = Aftermath(case) if inspect else None
@@ -217,6 +220,7 @@ class Runner:
     def close(self) -> None:
         """Tear a kept target down and stop the worker thread (an abandoned one is left behind)."""
         logging.getLogger().removeHandler(self._tap)
+        self._dice.give_back()
         if self.abandoned:
             return
         if self._kept is not None:
