@@ -14,14 +14,15 @@ from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Place, Scenario
 from isolation_kit.stage.views import Scanned, continues
 
-__all__ = ["Ledger", "skin_named"]
+__all__ = ["MOST_BYTES", "Ledger", "skin_named"]
 
 _OVERLAP = 512
 _CACHED_EVENTS = 4096
 _CACHED_BYTES = 16_384
 _KNOWN_RUNS = 20_000
 _SMALL, _TOGETHER = 2048, 32  # bytes of an event, and events that are scanned at once
-_MOST_BYTES = 2**21  # of one event; what lies beyond counts as not scanned, hence as no proof
+MOST_BYTES = 2**21
+"""Of one event: what lies beyond counts as not scanned, hence as no proof."""
 
 
 class Ledger:
@@ -79,7 +80,7 @@ class Ledger:
         if known is not None:
             return known
         start = _start(data, earlier.data if earlier is not None else b"")
-        part = data[start : start + _MOST_BYTES]
+        part = data[start : start + MOST_BYTES]
         result = self._ahead.get(part) or scan(part, self.pool)
         unread = len(data) - start - len(part)
         known = Scanned(data, result.hits, result.unscanned + unread)
@@ -104,7 +105,7 @@ class Ledger:
         for recipient, data in ways:
             if data not in self._scanned:
                 start = _start(data, last.get(recipient, b""))
-                parts[data[start : start + _MOST_BYTES]] = None
+                parts[data[start : start + MOST_BYTES]] = None
             last[recipient] = data
         small = [part for part in parts if len(part) <= _SMALL]
         self._ahead = {}
