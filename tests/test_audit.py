@@ -324,10 +324,10 @@ def test_a_token_in_clear_is_kept_before_a_count(attacks: tuple[Attack, ...]) ->
         for number, finding in enumerate((compared, plain, compared)):
             shown[:] = [finding]
             item.case(full_case(seed=number), 0, ())
-        (key,) = item.first
-        assert item.first[key] == (full_case(seed=1), "canary")
+        (key,) = item.found.first
+        assert item.found.first[key] == (full_case(seed=1), "canary")
         (canary,) = (oracle for oracle in all_oracles() if oracle.name == "canary")
-        still_leaks = item._witness(key, canary, 1000)
+        still_leaks = item.found._witness(key, canary, 1000)
         assert still_leaks(full_case()) is False
         shown[:] = [hashed]
         assert still_leaks(full_case()) is False

@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from isolation_kit.audit.earlier import joined, of_itself, writer_of
+from isolation_kit.audit.first_cases import FirstCases
 from isolation_kit.audit.plan import BLOCK, FAMILIES, blocks
-from isolation_kit.conversation import conversation
 from isolation_kit.detect.selftest import missed
 from isolation_kit.errors import ConfigError
-from isolation_kit.finding import COMPARED, Finding, Mode, Verdict
-from isolation_kit.fingerprints import Key, Tally
+from isolation_kit.finding import Verdict
+from isolation_kit.fingerprints import Tally
 from isolation_kit.generate import FAMILIES as GENERATORS
 from isolation_kit.generate import dressed, sweep
-from isolation_kit.oracles import Oracle, all_oracles
-from isolation_kit.oracles.variants import pair
-from isolation_kit.outcome import Item, ItemOutcome, Smallest
-from isolation_kit.reduction import reduce
+from isolation_kit.oracles import Oracle
+from isolation_kit.outcome import Item, ItemOutcome
 from isolation_kit.scenario import Scenario
 from isolation_kit.trace import CHILD_CHANNELS, Trace
 
@@ -33,9 +30,6 @@ if TYPE_CHECKING:  # a campaign starts its item runs; they name it in annotation
 
 __all__ = ["ItemRun"]
 
-_CAUSES = 20
-_REDUCTION = 500
-_REDUCTION_ITEM = 1500  # executions for all causes of an item: a framework's case costs 50 ms and more
 _HOPELESS = 10
 
 
@@ -47,9 +41,7 @@ class ItemRun:
         self.plan = campaign.plan
         self.item = item
         self.tally = Tally()
-        self.first: dict[Key, tuple[Scenario, str]] = {}
-        self.witnesses: dict[Key, Finding] = {}  # each as the newest case shows it
-        self.writers: dict[Key, Scenario] = {}  # whose residue the first case shows
+        self.found = FirstCases(campaign)
         self.error = ""
         self.failed: Scenario | None = None
         self.index = 0
@@ -172,17 +164,8 @@ class ItemRun:
             if self.plan.until is not None and not self.plan.until(finding):
                 continue
             self.enough = self.plan.until is not None
-            key = (finding.fingerprint, finding.kind, finding.mode)
-            if key not in self.first or self._convinces_more(finding, key):
-                self.first[key], self.witnesses[key] = (scenario, finding.oracle), finding
-                if writer := writer_of(finding, trace, self.campaign.cases):
-                    self.writers[key] = writer
+            self.found.add(finding, scenario, trace)
         return trace
-
-    def _convinces_more(self, finding: Finding, key: Key) -> bool:
-        """True for a token in clear where only a comparison of runs was known; residue keeps what replays."""
-        known = self.witnesses[key]
-        return finding.plain and known.form in COMPARED and key[0].direction != "after"
 
     # -- what it came to ---------------------------------------------------------------------------------
 
@@ -191,84 +174,7 @@ class ItemRun:
             item=self.item,
             requested=requested,
             tally=self.tally,
-            smallest=tuple(self._smallest()),
+            smallest=tuple(self.found.smallest()),
             error=self.error,
             failed=self.failed,
         )
-
-    def _smallest(self) -> list[Smallest]:
-        out: list[Smallest] = []
-        causes: set[tuple[str, str, Verdict]] = set()
-        total = 0
-        judges = {oracle.name: oracle for oracle in all_oracles()}
-        for key in sorted(self.first):
-            fingerprint, kind, mode = key
-            scenario, oracle = self.first[key]
-            cause = (fingerprint.what, fingerprint.channel, kind)
-            spent, reduced = 0, False
-            if (
-                self._reducible(key, judges[oracle])
-                and cause not in causes
-                and len(causes) < _CAUSES
-                and total < _REDUCTION_ITEM
-            ):
-                causes.add(cause)
-                left = min(_REDUCTION, _REDUCTION_ITEM - total)
-                before = self.campaign.executions
-                smaller = self._smaller(key, scenario, judges[oracle], left)
-                spent = self.campaign.executions - before  # a comparing oracle takes several a candidate
-                total += spent
-                reduced = smaller is not None and left > spent
-                scenario = smaller or scenario
-            seen = self.witnesses[key]
-            out.append(
-                Smallest(
-                    fingerprint,
-                    kind,
-                    mode,
-                    oracle,
-                    scenario,
-                    reduced,
-                    spent,
-                    conversation(scenario, self.campaign.declaration),
-                    pair(scenario, seen.variant) if seen.variant else (),
-                    seen.path,
-                )
-            )
-        return out
-
-    def _smaller(self, key: Key, scenario: Scenario, oracle: Oracle, left: int) -> Scenario | None:
-        """The smallest case; of residue one that shows it alone, or None where there is none."""
-        witness, slot = self._witness(key, oracle, self.campaign.executions + left), key[0].what
-        if key[0].direction == "after" and not oracle.own_past:
-            return joined(scenario, self.writers.get(key), witness, left, slot)
-        return reduce(scenario, witness, left, slot)[0]
-
-    def _reducible(self, key: Key, oracle: Oracle) -> bool:
-        """Residue is told from that of other cases by its token alone; exposures keep their first case."""
-        return (
-            self.plan.reduce
-            and key[2] is Mode.STRUCTURAL
-            and (key[0].direction != "after" or oracle.own_past or oracle.name == "canary")
-            and not self.campaign.abandoned
-            and (self.plan.deadline is None or time.monotonic() < self.plan.deadline)
-        )
-
-    def _witness(self, key: Key, oracle: Oracle, most: int) -> Callable[[Scenario], bool]:
-        """Whether a candidate still shows the finding; once the campaign has run so many cases, none does."""
-
-        plain = self.witnesses[key].plain
-
-        def still_leaks(candidate: Scenario) -> bool:
-            if self.campaign.abandoned or self.campaign.executions >= most:
-                return False
-            outcome, trace = self.campaign.judge(candidate, 0, 0, (oracle,))
-            found = outcome.findings
-            if key[0].direction == "after" and oracle.name == "canary":
-                found = of_itself(candidate, self.campaign.declaration, self.plan.policy, trace)
-            shown = [f for f in found if (f.fingerprint, f.kind, f.mode) == key and f.plain >= plain]
-            if shown:
-                self.witnesses[key] = shown[0]
-            return bool(shown)
-
-        return still_leaks

@@ -119,11 +119,13 @@ def _trouble(item: ItemFacts, refused_share: float) -> Trouble:
             (Verdict.INCONCLUSIVE, f"{tally.refused} of {n} cases were refused by the target; {allowed}")
         )
     inconclusive = tally.verdicts[Verdict.INCONCLUSIVE]
-    judged = any(status == Verdict.INCONCLUSIVE and count for (_, status), count in tally.oracles.items())
+    # A case that leaks counts as a leak, also where another oracle did not conclude on it.
+    judged = max((n for (_, status), n in tally.oracles.items() if status == Verdict.INCONCLUSIVE), default=0)
     # A refused case that no oracle judged is counted as refused already, under a threshold of its own.
     if judged or inconclusive > tally.refused:
         why = _top_reason(tally)
-        text = f"{inconclusive} of {n} cases are inconclusive" + (f" ({why})" if why else "")
+        count = max(inconclusive, judged)
+        text = f"{count} of {n} cases are inconclusive" + (f" ({why})" if why else "")
         out.append((Verdict.INCONCLUSIVE, text))
     if n and not any(tally.able.values()) and not out:
         out.append((Verdict.INCONCLUSIVE, "no oracle concluded on any case"))

@@ -169,6 +169,19 @@ def test_the_reason_of_a_doubt_is_told_whole_and_not_why_an_oracle_did_not_apply
     assert report([item])["items"][0]["reasons"] == [f"1 of 4 cases are inconclusive (interleaving: {masks})"]
 
 
+def test_a_doubt_beside_a_leak_is_counted() -> None:
+    """A case that leaks and on which another oracle did not conclude is no `0 of 1 cases`."""
+    leak = Leak("user.earlier", "child.request").finding()
+    tally = Tally()
+    judgements = (
+        Judgement("canary", Verdict.LEAK, (leak,)),
+        Judgement("repeat", Verdict.INCONCLUSIVE, reason="it differs"),
+    )
+    tally.add(CaseOutcome(0, 0, "0" * 16, Mode.STRUCTURAL, judgements))
+    item = ItemOutcome(Item(0, "support", "noise-injection"), requested=1, tally=tally)
+    assert report([item])["items"][0]["reasons"] == ["1 of 1 cases are inconclusive (repeat: it differs)"]
+
+
 def test_a_report_of_an_earlier_version_is_still_read() -> None:
     """Its reasons have no status."""
     kept = Tally(reasons=Counter({("repeat", "one run", ""): 2}))
