@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gevent
 from locust import FastHttpUser, LoadTestShape, events, task
-from locust.contrib.fasthttp import FastHttpSession
+from locust.contrib.fasthttp import FastHttpSession, LocustBadStatusCode
 from locust.env import Environment
 from locust.exception import InterruptTaskSet, RescheduleTask, StopUser
 from locust.runners import MasterRunner, WorkerRunner
@@ -15,6 +15,7 @@ __all__ = [
     "FastHttpUser",
     "InterruptTaskSet",
     "LoadTestShape",
+    "LocustBadStatusCode",
     "MasterRunner",
     "RescheduleTask",
     "StopUser",

@@ -11,7 +11,7 @@ from typing import Any
 
 from isolation_kit.errors import UsageError
 from isolation_kit.finding import Verdict
-from isolation_kit.load.bodies import body_of, head_of
+from isolation_kit.load.bodies import BrokenOff, body_of, head_of
 from isolation_kit.load.environment import control_of
 from isolation_kit.load.identity import Identity, LoadTurn
 from isolation_kit.load.locusts import (
@@ -24,22 +24,13 @@ from isolation_kit.load.locusts import (
     task,
 )
 from isolation_kit.load.run import Run
+from isolation_kit.load.session import Session
 
 __all__ = ["IsolationUser"]
 
 _FULL = 409  # a session that takes no further turn
 
 log = logging.getLogger(__name__)
-
-
-class _Session(FastHttpSession):
-    """Asks for plain answers, which can be judged, and follows no redirect: tokens stay where they belong."""
-
-    def request(self, *words: Any, **more: Any) -> Any:
-        """Send a request."""
-        more["headers"] = {"Accept-Encoding": "identity", **(more.get("headers") or {})}
-        more.setdefault("allow_redirects", False)
-        return super().request(*words, **more)
 
 
 class IsolationUser(FastHttpUser):
@@ -135,8 +126,8 @@ class IsolationUser(FastHttpUser):
         whole = True
         try:
             data, unread = body_of(response._response, drips=drips)
-        except Exception:  # the client is foreign code: whatever it raises, the answer broke off
-            data, whole = b"", False
+        except BrokenOff as broken:  # what had arrived is judged all the same
+            data, whole = broken.data, False
         if unread:
             self._renew()  # the rest of it is never read
         seconds = time.time() - response.request_meta["start_time"]
@@ -183,7 +174,7 @@ class IsolationUser(FastHttpUser):
         self.run_part.counts.add("reconnected")
 
     def _session(self) -> FastHttpSession:
-        return _Session(
+        return Session(
             base_url=self.host,
             request_event=self.environment.events.request,
             user=self,
