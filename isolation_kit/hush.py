@@ -28,6 +28,8 @@ def hushed() -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         stack.callback(_return_to, _folder())
+        stop = _debugger(sys.breakpointhook, sys.stdin, sys.stdout)
+        stack.enter_context(_replaced(sys, "breakpointhook", stop))
         for name in ("stdout", "stderr", "__stdout__", "__stderr__"):
             stack.enter_context(_replaced(sys, name, _silent(getattr(sys, name))))
         stack.enter_context(_replaced(threading, "excepthook", _nothing))
@@ -100,6 +102,20 @@ def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, before)
+
+
+def _debugger(real: Callable[..., Any], source: TextIO, out: TextIO) -> Callable[..., Any]:
+    """A `breakpoint()` that a person at a terminal can answer; any other debugger is left as it is."""
+    chosen = real is not sys.__breakpointhook__ or os.environ.get("PYTHONBREAKPOINT")
+    if chosen or not all(stream is not None and stream.isatty() for stream in (source, out)):
+        return real
+
+    def stop(*_: object, **__: object) -> None:
+        from pdb import Pdb
+
+        Pdb(stdin=source, stdout=out).set_trace(sys._getframe().f_back)
+
+    return stop
 
 
 def _nothing(*_: object, **__: object) -> None:
