@@ -35,6 +35,7 @@ def run_block(
         versions=_versions(declarations),
         commit=commit,
         dirty=dirty,
+        masks=config.policy.masks,
         shard="" if shard == (1, 1) else f"{shard[0]}/{shard[1]}",
         policy_digest=config.policy.digest,
         case_folder=_below(config.output / "cases", config.root),

@@ -49,6 +49,7 @@ def scope_block(
         "says": [
             *(_OF_LOAD if facts.loaded else _OF_AUDIT),
             *([] if facts.loaded else sampling_sentence(items, [run["profile"] for run in facts.runs])),
+            *_masked(facts),
             *_untested_sentence(sum(untested.values()), len(coverage)),
             *_pairs_sentence("Not tapped, so nothing is known of them", not_tapped),
             *_pairs_sentence("Children that no case reached", [pair[:2] for pair in unreached]),
@@ -57,6 +58,16 @@ def scope_block(
             *shard_sentences(facts),
         ],
     }
+
+
+def _masked(facts: Facts) -> list[str]:
+    masks = sorted({mask for run in facts.runs for mask in run["masks"]})
+    if not masks:
+        return []
+    return [
+        f"Left out of all comparing by [policy] masks: {_some(masks)}. What depends on a secret there is not "
+        "seen, a token is."
+    ]
 
 
 def _untested_sentence(untested: int, cells: int) -> list[str]:

@@ -36,6 +36,18 @@ def test_a_target_cannot_end_or_empty_the_run(cli, project, name: str):
     assert json.loads(Path(".isolation/report.json").read_text())["fingerprints"]
 
 
+def test_the_masks_of_the_policy_stand_in_the_report(cli, project):
+    """What was left out of comparing is part of what a run says of itself."""
+    project("clean")
+    with Path("isolation.toml").open("a") as config:
+        config.write('[policy]\nmasks = ["messages[*].id: string"]\n')
+    told = cli("run")
+    assert (told.code, "messages[*].id: string" in " ".join(told.out.split())) == (0, True)
+    assert json.loads(Path(".isolation/report.json").read_text())["run"]["masks"] == [
+        "messages[*].id: string"
+    ]
+
+
 def test_usage_errors_keep_what_a_killed_run_left(cli, project):
     """Report paths are checked first, and an empty run never replaces `previous/`."""
     project("leaky")

@@ -96,3 +96,12 @@ def test_exposures_of_a_green_run_are_a_count_in_the_terminal() -> None:
     assert "parent.text" not in green.split("COVERAGE")[0]
     assert "parent.text" in red.split("COVERAGE")[0]
     assert "FINDING" not in terminal(report([clean_twin()]))
+
+
+@FACES
+def test_what_masks_left_out_is_told(face: Face) -> None:
+    """A pass that rests on a mask names it; without one there is no word of it."""
+    run = replace(RUN, masks=("messages[*].id: string", "x_request_id: uuid"))
+    told = "Left out of all comparing by [policy] masks: messages[*].id: string, x_request_id: uuid."
+    assert told in plain(face(report([clean_twin()], run=run)))
+    assert "[policy] masks" not in plain(face(report([clean_twin()])))
