@@ -79,7 +79,7 @@ def _packing(stream: Any) -> str:
 def head_of(stream: Any) -> bytes:
     """The status line's phrase and every header line of a geventhttpclient response, cookies among them.
 
-    Read it after the body, so that trailers are among them.
+    Trailers and interim responses are not among them: `wire` keeps those, for responses of the kit's client.
 
     Args:
         stream: the response; None where there is none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isolation_kit.load.locusts import FastHttpSession, LocustBadStatusCode
+from isolation_kit.load.wire import Connections
 
 __all__ = ["Session"]
 
@@ -16,6 +17,7 @@ class Session(FastHttpSession):
 
     def __init__(self, *words: Any, **more: Any) -> None:
         super().__init__(*words, **more)
+        self._connections = self.client.clientpool = Connections(**self.client.clientpool.client_args)
         self._good = self.client.valid_response_codes
         # Of a status that is not valid the client reads the whole body, without bounds, and throws it away.
         self.client.valid_response_codes = _STATUSES  # type: ignore[misc]
@@ -24,7 +26,9 @@ class Session(FastHttpSession):
         """Send a request."""
         more["headers"] = {"Accept-Encoding": "identity", **(more.get("headers") or {})}
         more.setdefault("allow_redirects", False)
-        return super().request(*words, **more)
+        response: Any = super().request(*words, **more)
+        response.came = self._connections.record  # for who judges it; a request sent later has another
+        return response
 
     def _send_request_safe_mode(self, method: str, url: str, **more: Any) -> Any:
         """Send it; an error status is an error still, of a response that can be read."""

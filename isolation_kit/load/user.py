@@ -25,6 +25,7 @@ from isolation_kit.load.locusts import (
 )
 from isolation_kit.load.run import Run
 from isolation_kit.load.session import Session
+from isolation_kit.load.wire import HeadTooLongError, beside_body
 
 __all__ = ["IsolationUser"]
 
@@ -128,13 +129,20 @@ class IsolationUser(FastHttpUser):
             data, unread = body_of(response._response, drips=drips)
         except BrokenOff as broken:  # what had arrived is judged all the same
             data, whole = broken.data, False
+        came = getattr(response, "came", None)
+        if isinstance(getattr(response, "error", None), HeadTooLongError):
+            unread = 1  # or more: nobody read on
         if unread:
             self._renew()  # the rest of it is never read
         seconds = time.time() - response.request_meta["start_time"]
         self._usual += (seconds - self._usual) / 8
         response.request_meta |= {"response_time": seconds * 1000, "response_length": len(data)}
         complete = whole and not unread and self.complete(response)
-        head = head_of(response._response)
+        if came is None:  # of a client that is not the kit's
+            head = head_of(response._response)
+        else:
+            raw = came.take()
+            head = beside_body(raw) if whole and status else raw
         verdict = run.response(turn, data, complete=complete, unread=unread, head=head)
         if not complete:
             kind = _kind(status, whole, unread)

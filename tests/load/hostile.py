@@ -6,22 +6,24 @@ A process of its own, because Locust patches sockets: prints JSON, by service an
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gevent.server import StreamServer
 
-from isolation_kit.content import load_attacks
+from isolation_kit.content import Attack, load_attacks
 from isolation_kit.load.control import Control
 from isolation_kit.load.environment import KEY
 from isolation_kit.load.locusts import Environment
 from isolation_kit.load.settings import LoadSettings
 from isolation_kit.load.user import IsolationUser
 
-TURNS = 6
+TURNS = 4
 
 
 def answer(status: str, body: bytes, *lines: bytes, length: int = -1) -> bytes:
@@ -30,10 +32,30 @@ def answer(status: str, body: bytes, *lines: bytes, length: int = -1) -> bytes:
     return b"\r\n".join((b"HTTP/1.1 " + status.encode(), size, *lines)) + b"\r\n\r\n" + body
 
 
+def line(said: bytes) -> bytes:
+    """`said` in one line."""
+    return said.replace(b"\n", b" ")
+
+
+def chunked(body: bytes, *, extension: bytes = b"", trailer: bytes = b"-") -> bytes:
+    """An answer of one chunk, with something beside it."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"%x;x=%s\r\n%s\r\n0\r\nX-T: %s\r\n\r\n" % (len(body), extension, body, trailer)
+
+
 SERVICES: dict[str, Callable[[bytes], bytes]] = {
     "error 500": lambda said: answer("500 Internal Server Error", said),
     "error 404": lambda said: answer("404 Not Found", b"\xff" + said),  # no UTF-8
     "half": lambda said: answer("200 OK", said, length=len(said) + 50),
+    "no head": lambda said: b"\0 " + said + b"\r\n\r\n",
+    "trailer": lambda said: chunked(b"fine", trailer=line(said)),
+    "extension": lambda said: chunked(b"fine", extension=re.sub(rb"\W", b"_", said)),
+    "interim": lambda said: (
+        b"HTTP/1.1 103 Early Hints\r\nLink: %s\r\n\r\n" % line(said) + answer("200 OK", b"fine")
+    ),
+    "long head": lambda said: answer(
+        "200 OK", b"fine", b"X-A: " + line(said), *(b"X-B: " + b"b" * 1000,) * 300
+    ),
 }
 
 
@@ -47,7 +69,7 @@ class Twin:
 
     def serve(self, connection: Any, _: Any) -> None:
         """Answer until the client is gone."""
-        with connection, connection.makefile("rb") as lines:
+        with suppress(OSError), connection, connection.makefile("rb") as lines:
             while lines.readline():
                 size = 0
                 while line := lines.readline().strip():
@@ -58,7 +80,7 @@ class Twin:
                 sent = self.make(self.said.get(user, b""))
                 self.said[user] = told["text"].encode()
                 connection.sendall(sent)
-                if self.make is SERVICES["half"]:
+                if self.make in (SERVICES["half"], SERVICES["no head"], SERVICES["long head"]):
                     return
 
 
@@ -74,12 +96,12 @@ class User(IsolationUser):
         return self.client.post("/", json={"user": turn.user, "text": turn.text}, **how)
 
 
-def counted(twin: Twin, folder: Path) -> dict[str, Any]:
+def counted(twin: Twin, attacks: tuple[Attack, ...], folder: Path) -> dict[str, Any]:
     """What two users that speak in turn count."""
     server = StreamServer(("127.0.0.1", 0), twin.serve)
     server.start()
     environment = Environment(user_classes=[User])
-    control = Control(LoadSettings(7, output=folder), attacks=load_attacks())
+    control = Control(LoadSettings(7, output=folder), attacks=attacks)
     environment.__dict__[KEY] = control
     User.host = f"http://127.0.0.1:{server.server_port}"
     users = [User(environment), User(environment)]
@@ -96,10 +118,11 @@ def counted(twin: Twin, folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     """All of them."""
+    attacks = load_attacks()
     with tempfile.TemporaryDirectory() as folder:
         told = {
             name: {
-                twin: counted(Twin(make, leaky=twin == "leaky"), Path(folder, name, twin))
+                twin: counted(Twin(make, leaky=twin == "leaky"), attacks, Path(folder, name, twin))
                 for twin in ("leaky", "clean")
             }
             for name, make in SERVICES.items()
