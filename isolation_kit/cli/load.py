@@ -42,8 +42,11 @@ def serve(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 def load(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Run Locust in a process of its own, because it patches sockets; its exit code is the verdict's."""
     from isolation_kit.load.command import locust_command
+    from isolation_kit.load.views import check_recording
 
     command = locust_command(arguments)
+    if arguments.recording and not arguments.no_check:
+        check_recording(arguments.host, Path(arguments.recording))
     began = time.time()
     with subprocess.Popen(command) as locust:  # noqa: S603  (our own interpreter, fixed words)
         code = _ended(locust)

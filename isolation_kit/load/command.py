@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from isolation_kit.errors import UsageError
+from isolation_kit.load.settings import LoadSettings, add_options
 
 __all__ = ["locust_command"]
 
@@ -43,6 +44,16 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
     words += ["-r", users, "--only-summary", "--loglevel", "WARNING", "--html", str(output / "locust.html")]
     words += [] if arguments.ramp else ["-t", arguments.time]
     words += _workers(arguments.processes) if arguments.processes else []
+    return (sys.executable, "-m", "locust", *words, *_own(arguments))
+
+
+def _own(arguments: Namespace) -> list[str]:
+    """The kit's own options, refused here if they cannot be: in Locust's processes that is late.
+
+    Raises:
+        UsageError: for those out of bounds.
+    """
+    words: list[str] = []
     for name, value in (
         ("output", arguments.output),
         ("seed", arguments.seed),
@@ -54,7 +65,10 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
         ("step-seconds", arguments.step_seconds),
     ):
         words += [f"--isolation-{name}", str(value)] if value else []
-    return (sys.executable, "-m", "locust", *words)
+    parser = ArgumentParser(allow_abbrev=False)
+    add_options(parser)
+    LoadSettings.of(vars(parser.parse_args(words)))
+    return words
 
 
 def _check_host(host: str) -> None:

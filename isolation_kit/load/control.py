@@ -42,6 +42,7 @@ class Control:
     pollution: Pollution = field(init=False)
     listener: Listener | None = None
     troubles: list[str] = field(default_factory=list)
+    _watching: bool = False
     _cpu: float = 0.0
     _by_second: dict[int, int] = field(default_factory=dict)
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -55,19 +56,32 @@ class Control:
         """Leaks counted so far, in all processes as far as they have told."""
         return self.run.total.leaks() + self.run.counts.leaks()
 
-    def watch(self) -> None:
-        """At the master, or where there are no workers: lay the folder out, listen, sample.
+    def listen(self) -> None:
+        """Open the side channel, if the run is told to.
 
         Raises:
-            UsageError: if the folder cannot be written to, or there is no token for the side channel.
+            UsageError: if there is no token for it, or the service does not let us listen.
         """
         recording = self.settings.recording
-        token = token_of(recording) if recording is not None else ""
+        if recording is None or self.listener is not None:
+            return
+        token = token_of(recording)
+        if self.settings.check:
+            self.listener = Listener(self.settings.url, token, self.run.view, recording.name)
+            self.listener.begin()
+
+    def watch(self) -> None:
+        """At the master, or where there are no workers: lay the folder out, listen, sample; once a run.
+
+        Raises:
+            UsageError: if the folder cannot be written to, or the service does not let us listen.
+        """
+        if self._watching:
+            return
+        self._watching = True
+        self.listen()
         self.run.begin()
         self._cpu = time.process_time()
-        if token and self.settings.check:
-            self.listener = Listener(self.settings.url, token, self.run.view)
-            threading.Thread(target=self.listener.run, name="isolation-views", daemon=True).start()
         threading.Thread(target=self._sample, name="isolation-sample", daemon=True).start()
 
     def hear(self, counts: Counts) -> None:
@@ -134,6 +148,6 @@ class Control:
             time.sleep(0.05)
         listener.close()
         if listener.refused or not listener.heard:
-            why = listener.refused or "the service could not be reached"
+            why = listener.refused or "the service could not be reached, or somebody else listens to it"
             return [f"what children saw was not judged: {why}"]
         return []

@@ -47,9 +47,21 @@ def begin(environment: Environment, **_: Any) -> None:
         if isinstance(environment.runner, MasterRunner):
             environment.runner.register_message(_LAST, _hear_last)
             hooks.test_stop.add_listener(_collect)
+        else:  # workers end with the run only
+            _check(environment)
         hooks.quitting.add_listener(_finish)
     # The event loop still has the time of before all that was read: --run-time would count from there.
     gevent.get_hub().loop.update_now()
+
+
+def _check(environment: Environment) -> None:
+    """End the process before anything is loaded, if it is told what cannot be."""
+    if not getattr(environment.parsed_options, "headless", False):
+        return  # the web interface asks for the service later
+    try:
+        control_of(environment).listen()
+    except IsolationKitError as error:
+        sys.exit(_told(error))
 
 
 def _prepare(environment: Environment, **_: Any) -> None:
@@ -57,10 +69,9 @@ def _prepare(environment: Environment, **_: Any) -> None:
 
 
 def _start(environment: Environment, **_: Any) -> None:
-    if KEY in environment.__dict__:
-        return  # started again in the web interface: the same run goes on
+    """Begin to watch: under a ramp the control is there before, for the ramp asks it for the first step."""
     try:
-        control_of(environment).watch()
+        control_of(environment).watch()  # started again in the web interface, the same run goes on
         _prepare(environment)
     except IsolationKitError as error:
         environment.__dict__[FAILED] = _told(error)

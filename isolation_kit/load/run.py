@@ -167,6 +167,7 @@ class Run:
         Raises:
             UsageError: if it cannot be written to, or another run writes there.
         """
+        self.clock, self.zero = Clock(), int(time.time())
         self.output.prepare(report.path for report in self.config.reports)
         note(self.output, self.settings, self.zero, ended=False)
 
