@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from isolation_kit.finding import Finding, Judgement, Mode, Verdict
 from isolation_kit.policy import Policy
@@ -41,6 +42,7 @@ class Oracle:
         source: article section or public link.
         scheduled: it can judge a stored case that has a schedule of its own; most variants cannot keep one.
         own_past: its variants bring the past along that its findings blame, so that they can be reduced.
+        may_raise: a target may refuse one of its variants by raising; else that is an ERROR, never a pass.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Oracle:
     source: str
     scheduled: bool = False
     own_past: bool = False
+    may_raise: bool = False
 
     def samples(self, profile: str, index: int) -> bool:
         """True if the case with this running number is judged under the profile."""
@@ -67,20 +70,34 @@ def drive(
     """Run one oracle on one case. An oracle that raises is an ERROR of its own row, never a pass."""
     if scenario.schedule.gated and not oracle.scheduled:
         return Judgement.not_applicable(oracle.name, "the case has a schedule, which this oracle cannot keep")
+    errors: dict[Variant, str] = {}
     try:
         steps = oracle.check(scenario, declaration, policy)
         wanted = next(steps)
         while True:
-            wanted = steps.send(tuple(execute(variant) for variant in wanted))
+            traces = tuple(execute(variant) for variant in wanted)
+            errors.update(zip(wanted, (trace.error for trace in traces), strict=True))
+            wanted = steps.send(traces)
     except StopIteration as end:
-        if not isinstance(end.value, Judgement):
-            return _broken(oracle, f"returned {type(end.value).__name__}; its check must return a Judgement")
-        wrong = _unsound(oracle, end.value)
-        return _broken(oracle, f"returned a Judgement {wrong}") if wrong else end.value
+        return _returned(oracle, end.value, errors, lambda: execute(Variant(scenario)).error)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # one that ends the process would end it green
         return _broken(oracle, f"failed with {type(error).__name__}")
+
+
+def _returned(
+    oracle: Oracle, given: Any, errors: Mapping[Variant, str], of_base: Callable[[], str]
+) -> Judgement:
+    """The judgement that an oracle gave, if it is one; no pass where the target failed in a changed run."""
+    if not isinstance(given, Judgement):
+        return _broken(oracle, f"returned {type(given).__name__}; its check must return a Judgement")
+    if wrong := _unsound(oracle, given):
+        return _broken(oracle, f"returned a Judgement {wrong}")
+    failed = next((error for error in errors.values() if error), "")
+    if failed and given.verdict is Verdict.PASS and not oracle.may_raise and not of_base():
+        return Judgement(oracle.name, Verdict.ERROR, reason=f"in a run that {oracle.name} changed: {failed}")
+    return given
 
 
 def _broken(oracle: Oracle, what: str) -> Judgement:

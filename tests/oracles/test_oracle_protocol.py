@@ -124,6 +124,32 @@ def test_a_sound_judgement_is_handed_on(verdict: Verdict) -> None:
     assert driven(says(sound)) is sound
 
 
+@pytest.mark.parametrize(
+    ("fails", "may_raise", "verdict"),
+    [
+        ((), False, Verdict.PASS),
+        ((1,), False, Verdict.ERROR),
+        ((1,), True, Verdict.PASS),
+        ((0, 1), False, Verdict.PASS),  # the controls say that the case itself failed
+    ],
+)
+def test_a_target_that_fails_in_a_changed_run_does_not_pass(
+    fails: tuple[int, ...], may_raise: bool, verdict: Verdict
+) -> None:
+    """Also where the oracle says nothing of it: a crash for another secret was green."""
+
+    def check(*args: Any) -> Generator[Any, Any, Judgement]:
+        yield Variant(SCENARIO), Variant(SCENARIO, repeat=1)
+        return Judgement.not_applicable("mine", "the target failed")
+
+    def execute(variant: Variant) -> Trace:
+        return Trace("c", error="the target raised" if variant.repeat in fails else "")
+
+    judged = drive(replace(oracle(check), may_raise=may_raise), SCENARIO, DECLARATION, Policy(), execute)
+    assert judged.verdict is verdict
+    assert ("in a run that mine changed" in judged.reason) == (verdict is Verdict.ERROR)
+
+
 def test_an_oracle_file_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is its author's to mend, and no fault of the kit."""
     monkeypatch.setitem(sys.modules, "isolation_kit.oracles.canary", None)
