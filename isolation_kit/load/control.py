@@ -41,6 +41,7 @@ class Control:
     run: Run = field(init=False)
     pollution: Pollution = field(init=False)
     listener: Listener | None = None
+    cut: str = ""  # why the run was shorter than it should be
     troubles: list[str] = field(default_factory=list)
     _watching: bool = False
     _cpu: float = 0.0
@@ -120,6 +121,7 @@ class Control:
             missed=self.listener.missed if self.listener is not None else 0,
             tolerance=self.settings.tolerance,
             troubles=tuple(troubles),
+            cut=self.cut,
             notes=tuple(notes),
             seconds=self.run.clock.seconds,
             cpu_seconds=time.process_time() - self._cpu,

@@ -13,6 +13,7 @@ from isolation_kit.errors import IsolationKitError, UsageError
 from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict
 from isolation_kit.load.environment import FAILED, KEY, WORDS, control_of
+from isolation_kit.load.interrupt import cut_short, watch
 from isolation_kit.load.locusts import Environment, MasterRunner, WorkerRunner, gevent
 from isolation_kit.load.settings import add_options
 from isolation_kit.load.shape import IsolationRamp
@@ -50,6 +51,7 @@ def begin(environment: Environment, **_: Any) -> None:
         else:  # workers end with the run only
             _check(environment)
         hooks.quitting.add_listener(_finish)
+    watch(environment)
     # The event loop still has the time of before all that was read: --run-time would count from there.
     gevent.get_hub().loop.update_now()
 
@@ -132,13 +134,14 @@ def _finish(environment: Environment, **_: Any) -> None:
         environment.process_exit_code = environment.__dict__[FAILED]
         return
     environment.process_exit_code = CODES[Verdict.ERROR]  # unless what follows comes to its end
-    runner = environment.runner
+    runner, cut = environment.runner, cut_short(environment)
     if runner is not None and runner.state not in ("ready", "stopped"):
         runner.stop()  # interrupted: the users' last answers still count
     shape = environment.shape_class
     notes = (shape.ramp.told(),) if isinstance(shape, IsolationRamp) and shape.ramp is not None else ()
     command = ("locust", *(_LOGIN.sub("//", word) for word in sys.argv[1:]))
     try:
+        control_of(environment).cut = cut
         finished = control_of(environment).finish(_latency(environment), notes, command)
     except IsolationKitError as error:
         environment.process_exit_code = _told(error)

@@ -63,7 +63,7 @@ def _outcome(order: int, family: str, counts: Counts, load: Load, entries: Seque
         smallest=_smallest([entry for entry in entries if entry.item == item.name]),
         error=load.killed if load.killed and n else too_many_failed(counts, load) if first else "",
         notes=(*told(counts, load), *load.notes) if first else (),
-        cut=load.killed or ("" if n else "nothing of it was answered"),
+        cut=load.killed or load.cut or ("" if n else "nothing of it was answered"),
         cpu_seconds=load.cpu_seconds if first else 0.0,
         wall_seconds=load.seconds if first else 0.0,
     )
@@ -116,7 +116,7 @@ def _add_hits(tally: Tally, family: str, counts: Counts) -> None:
 
 def _add_troubles(tally: Tally, load: Load) -> None:
     """What was not proved makes the run inconclusive, and says why."""
-    troubles = [*load.troubles]
+    troubles = [load.cut, *load.troubles] if load.cut else [*load.troubles]
     if load.missed:
         troubles.append(f"{load.missed} views of children were not seen: dropped, or lost with a service")
     for why in troubles:

@@ -17,6 +17,7 @@ class IsolationRamp(LoadTestShape):
     abstract = True
     use_common_options = True
     ramp: Ramp | None = None
+    ended: bool = False
 
     def tick(self) -> tuple[int, float] | None:
         """How many users there should be now."""
@@ -28,4 +29,5 @@ class IsolationRamp(LoadTestShape):
             settle = 4.0 if isinstance(self.runner, MasterRunner) else 1.0  # workers tell every 3 seconds
             self.ramp = Ramp(most, control.settings.step, settle)
         users = self.ramp.users(time.monotonic(), control.leaks)
+        self.ended = users is None
         return None if users is None else (users, float(users + 100))

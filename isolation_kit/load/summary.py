@@ -25,6 +25,7 @@ class Load:
         responses: TaskResponses by second.
         missed: views of children that did not arrive.
         troubles: why nothing, or not all, was proved.
+        cut: why it is a part of a run only: nothing is proved of the rest.
         killed: why the run did not come to its end: only what was found is known then, no share of it.
         notes: further sentences for the report.
         seconds: of the wall clock.
@@ -38,6 +39,7 @@ class Load:
     missed: int = 0
     tolerance: float = 0.0
     troubles: tuple[str, ...] = ()
+    cut: str = ""
     killed: str = ""
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -56,7 +58,8 @@ def told(counts: Counts, load: Load) -> tuple[str, ...]:
     times = ", ".join(
         f"{label} {load.latency[name]:.0f} ms" for name, label in named.items() if name in load.latency
     )
-    lines = [
+    lines = [load.cut] if load.cut else []
+    lines += [
         f"load: {counts.get('sent')} requests, {load.latency.get('rate', 0):.0f}/s, {times or 'no latency'}; "
         f"{counts.sum('failed')} failed, {counts.get('abandoned')} broken off on purpose",
         f"{checked} responses and views were searched for whole tokens; in {counts.get('decoded')} of them "
@@ -145,7 +148,7 @@ def _verdict(counts: Counts, load: Load) -> Verdict:
         found.append(Verdict.LOSS)
     if too_many_failed(counts, load):
         found.append(Verdict.ERROR)
-    if load.troubles or load.missed or not counts.sum("checked"):
+    if load.troubles or load.cut or load.missed or not counts.sum("checked"):
         found.append(Verdict.INCONCLUSIVE)
     return worst([*found, Verdict.PASS])
 

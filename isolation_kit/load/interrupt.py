@@ -1,0 +1,62 @@
+"""A run that somebody ends before its time: it is told as such, and is never green."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from functools import partial
+
+from isolation_kit.faces.codes import CODES
+from isolation_kit.finding import Verdict
+from isolation_kit.load.environment import KEY, control_of
+from isolation_kit.load.locusts import Environment, WorkerRunner, gevent
+from isolation_kit.load.shape import IsolationRamp
+
+__all__ = ["cut_short", "watch"]
+
+_ASKED, _WATCH = "isolation_interrupted", "isolation_watch"  # on Locust's environment
+_BEFORE = "isolation-kit: interrupted before the run began: nothing was proved"
+_GRACE = 20.0  # seconds that an interrupted worker has to tell its master what it counted
+
+
+def watch(environment: Environment) -> None:
+    """Take an interrupt where Locust waits for one, and in no user: there it would end as a traceback.
+
+    A second interrupt ends the process at once.
+    """
+    handler = _leave_later if isinstance(environment.runner, WorkerRunner) else _end
+    call = partial(handler, environment, gevent.getcurrent())
+    environment.__dict__[_WATCH] = gevent.signal_handler(signal.SIGINT, call)  # lives as long as it is kept
+
+
+def cut_short(environment: Environment) -> str:
+    """Why the run did not come to its end, or "" where it did, or was to go on until somebody ended it."""
+    runner, shape = environment.runner, environment.shape_class
+    stopped = runner is None or runner.state in ("ready", "stopped")
+    if KEY not in environment.__dict__ or (stopped and _ASKED not in environment.__dict__):
+        return ""
+    seconds = control_of(environment).run.clock.seconds
+    asked = getattr(environment.parsed_options, "run_time", None) or 0
+    if isinstance(shape, IsolationRamp):
+        return "" if shape.ended else f"interrupted after {seconds:.0f} s, before the ramp came to its end"
+    if shape is not None:
+        return f"interrupted after {seconds:.0f} s, before the load shape came to its end"
+    return f"interrupted after {int(seconds)} of {asked} s" if seconds < asked else ""
+
+
+def _end(environment: Environment, main: gevent.Greenlet) -> None:
+    """At the master, or where there are no workers: the orderly end."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    environment.__dict__[_ASKED] = True
+    if KEY in environment.__dict__:
+        gevent.kill(main, KeyboardInterrupt)
+    else:  # workers are waited for, where Locust takes no interrupt
+        print(_BEFORE, file=sys.stderr)
+        gevent.kill(main, SystemExit(CODES[Verdict.INCONCLUSIVE]))
+
+
+def _leave_later(environment: Environment, main: gevent.Greenlet) -> None:
+    """At a worker: a terminal interrupts the master as well, and that asks for the counters."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gevent.sleep(_GRACE)
+    gevent.kill(main, KeyboardInterrupt)
