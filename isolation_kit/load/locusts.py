@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gevent
 from locust import FastHttpUser, LoadTestShape, events, task
-from locust.contrib.fasthttp import FastHttpSession, LocustBadStatusCode
+from locust.contrib.fasthttp import FastHttpSession, FastResponse, LocustBadStatusCode
 from locust.env import Environment
 from locust.exception import InterruptTaskSet, RescheduleTask, StopUser
 from locust.runners import MasterRunner, WorkerRunner
@@ -13,6 +13,7 @@ __all__ = [
     "Environment",
     "FastHttpSession",
     "FastHttpUser",
+    "FastResponse",
     "InterruptTaskSet",
     "LoadTestShape",
     "LocustBadStatusCode",

@@ -1,11 +1,12 @@
-"""The client of a user: what comes with an answer can be judged, whatever its status."""
+"""The client of a user: every answer that it gets can be judged, whatever its status and whoever reads it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from isolation_kit.load.locusts import FastHttpSession, LocustBadStatusCode
-from isolation_kit.load.wire import Connections
+from isolation_kit.load.heard import Heard
+from isolation_kit.load.locusts import FastHttpSession, FastResponse, LocustBadStatusCode
+from isolation_kit.load.wire import Connections, HeadTooLongError
 
 __all__ = ["Session"]
 
@@ -13,7 +14,11 @@ _STATUSES = frozenset(range(1000))  # each that a status line can hold
 
 
 class Session(FastHttpSession):
-    """Asks for plain answers, which can be judged, and follows no redirect: tokens stay where they belong."""
+    """Asks for plain answers, which can be judged, and follows no redirect: tokens stay where they belong.
+
+    Attributes:
+        heard: the answers that have come since `listen`, in their order; redirects that were followed, too.
+    """
 
     def __init__(self, *words: Any, **more: Any) -> None:
         super().__init__(*words, **more)
@@ -21,13 +26,31 @@ class Session(FastHttpSession):
         self._good = self.client.valid_response_codes
         # Of a status that is not valid the client reads the whole body, without bounds, and throws it away.
         self.client.valid_response_codes = _STATUSES  # type: ignore[misc]
+        self.client.response_type = self._hear  # type: ignore[assignment,misc]
+        self.heard: list[Heard] = []
+        self._listening = False
+
+    def listen(self) -> None:
+        """Keep the answers that come from now on."""
+        self.heard, self._listening = [], True
+
+    def overheard(self, told: Any = None) -> list[Heard]:
+        """The answers but `told`; no more are kept."""
+        heard, self.heard, self._listening = self.heard, [], False
+        return [one for one in heard if one is not told]
 
     def request(self, *words: Any, **more: Any) -> Any:
         """Send a request."""
+        for earlier in self.heard:
+            earlier.finish()  # or it would hold the only connection for ever
         more["headers"] = {"Accept-Encoding": "identity", **(more.get("headers") or {})}
         more.setdefault("allow_redirects", False)
         response: Any = super().request(*words, **more)
-        response.came = self._connections.record  # for who judges it; a request sent later has another
+        heard = response._response
+        if heard is None:  # no answer, or no whole head of one
+            endless = isinstance(getattr(response, "error", None), HeadTooLongError)
+            heard = self._kept(Heard(None, self._connections.record, endless=endless))
+        response.heard = heard  # for who judges it
         return response
 
     def _send_request_safe_mode(self, method: str, url: str, **more: Any) -> Any:
@@ -37,3 +60,12 @@ class Session(FastHttpSession):
         if status and status not in self._good:
             response.error = LocustBadStatusCode(url, code=status)
         return response
+
+    def _hear(self, stream: Any, **more: Any) -> FastResponse:
+        heard: Any = self._kept(Heard(stream, self._connections.record))
+        return FastResponse(heard, **more)
+
+    def _kept(self, heard: Heard) -> Heard:
+        if self._listening:
+            self.heard.append(heard)
+        return heard

@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from isolation_kit.errors import UsageError
-from isolation_kit.finding import Verdict
-from isolation_kit.load.bodies import BrokenOff, body_of, head_of
+from isolation_kit.finding import Verdict, worst
 from isolation_kit.load.environment import control_of
+from isolation_kit.load.heard import Heard
 from isolation_kit.load.identity import Identity, LoadTurn
 from isolation_kit.load.locusts import (
-    FastHttpSession,
     FastHttpUser,
     InterruptTaskSet,
     RescheduleTask,
@@ -25,7 +24,6 @@ from isolation_kit.load.locusts import (
 )
 from isolation_kit.load.run import Run
 from isolation_kit.load.session import Session
-from isolation_kit.load.wire import HeadTooLongError, beside_body
 
 __all__ = ["IsolationUser"]
 
@@ -54,6 +52,7 @@ class IsolationUser(FastHttpUser):
 
     identity: Identity
     run_part: Run
+    client: Session
 
     def say(self, turn: LoadTurn, how: Mapping[str, Any]) -> Any:
         """Send one turn and return Locust's response.
@@ -104,6 +103,7 @@ class IsolationUser(FastHttpUser):
             self._renew()
         drips = chance > 1 - self.slow
         self.run_part.sent("slow" if drips else "")
+        self.client.listen()
         try:
             with self.say(turn, {"catch_response": True, "stream": True, "name": "turn"}) as response:
                 self._judge(turn, response, drips)
@@ -111,6 +111,8 @@ class IsolationUser(FastHttpUser):
             raise
         except Exception as error:  # whatever say raises: a turn that nobody judged is a failure
             self._unsaid(turn, error)
+        finally:
+            self._overhear(turn, [heard for heard in self.client.overheard() if heard.over])
 
     def _unsaid(self, turn: LoadTurn, error: Exception) -> None:
         """Count a turn that came to nothing; only the type is told, because turns hold tokens."""
@@ -123,29 +125,17 @@ class IsolationUser(FastHttpUser):
         gevent.sleep(0.05)
 
     def _judge(self, turn: LoadTurn, response: Any, drips: bool) -> None:
-        run, status, unread = self.run_part, int(response.status_code or 0), 0
-        whole = True
-        try:
-            data, unread = body_of(response._response, drips=drips)
-        except BrokenOff as broken:  # what had arrived is judged all the same
-            data, whole = broken.data, False
-        came = getattr(response, "came", None)
-        if isinstance(getattr(response, "error", None), HeadTooLongError):
-            unread = 1  # or more: nobody read on
-        if unread:
-            self._renew()  # the rest of it is never read
+        run, status = self.run_part, int(response.status_code or 0)
+        heard = getattr(response, "heard", None) or Heard(response._response)  # of another client
+        data, unread = heard.body(drips=drips)
         seconds = time.time() - response.request_meta["start_time"]
         self._usual += (seconds - self._usual) / 8
         response.request_meta |= {"response_time": seconds * 1000, "response_length": len(data)}
-        complete = whole and not unread and self.complete(response)
-        if came is None:  # of a client that is not the kit's
-            head = head_of(response._response)
-        else:
-            raw = came.take()
-            head = beside_body(raw) if whole and status else raw
-        verdict = run.response(turn, data, complete=complete, unread=unread, head=head)
+        complete = heard.whole and not unread and self.complete(response)
+        verdict = run.response(turn, data, complete=complete, unread=unread, head=heard.head())
+        verdict = worst([verdict, self._overhear(turn, self.client.overheard(heard))])
         if not complete:
-            kind = _kind(status, whole, unread)
+            kind = _kind(status, heard.whole, unread)
             run.failed(kind)
             response.failure(kind)
             if isinstance(getattr(response, "error", None), ConnectionRefusedError):
@@ -161,6 +151,16 @@ class IsolationUser(FastHttpUser):
             self.identity.answered(turn)
         if verdict in (Verdict.LEAK, Verdict.LOSS):
             response.failure(f"isolation: {verdict}")
+
+    def _overhear(self, turn: LoadTurn, answers: Iterable[Heard]) -> Verdict:
+        """Judge what `say` asked besides: what must not be there must not be there either."""
+        found = [Verdict.PASS]
+        for heard in answers:
+            data, unread = heard.body()
+            complete = heard.whole and not unread and 200 <= heard.status < 300
+            head, alien = heard.head(), replace(turn, required=())
+            found.append(self.run_part.response(alien, data, complete=complete, unread=unread, head=head))
+        return worst(found)
 
     def _abandon(self, turn: LoadTurn) -> None:
         """Say it and go away before the answer comes, over a connection that nobody uses again."""
@@ -181,7 +181,7 @@ class IsolationUser(FastHttpUser):
         self.client = self._session()
         self.run_part.counts.add("reconnected")
 
-    def _session(self) -> FastHttpSession:
+    def _session(self) -> Session:
         return Session(
             base_url=self.host,
             request_event=self.environment.events.request,

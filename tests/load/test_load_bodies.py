@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from isolation_kit.load.bodies import LONGEST, body_of
+from isolation_kit.load.bodies import LONGEST
+from isolation_kit.load.heard import Heard
 
 
 class Packed(BytesIO):
@@ -33,5 +34,5 @@ class Packed(BytesIO):
 )
 def test_a_packed_answer_is_read_to_its_end_or_told_unread(sent: bytes, plain: bytes, whole: bool) -> None:
     """Nothing hides behind the first member, and nothing fills the memory."""
-    data, unread = body_of(Packed(sent), drips=False)
+    data, unread = Heard(Packed(sent)).body()
     assert (data == plain, unread == 0) == (True, whole)

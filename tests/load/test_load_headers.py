@@ -13,7 +13,8 @@ import pytest
 from geventhttpclient import HTTPClient
 
 from isolation_kit.finding import Direction, Finding, Verdict
-from isolation_kit.load.bodies import body_of, head_of
+from isolation_kit.load.bodies import head_of
+from isolation_kit.load.heard import Heard
 from tests.load.test_load_check import Two
 
 
@@ -51,7 +52,7 @@ def found_at(port: int, kind: str) -> list[Finding]:
             turn = user.next()
             said = quote(turn.text) if kind == "plain" else base64.b64encode(turn.text.encode()).decode()
             response = client.post("/", said, headers={"X-User": turn.user})
-            data, _ = body_of(response, drips=False)
+            data, _ = Heard(response).body()
             found += two.judge.response(turn, data, complete=True, head=head_of(response)).findings
     return found
 

@@ -1,0 +1,94 @@
+"""Users of one's own, played against a service without a run of Locust's: `python -m tests.load.played URL`.
+
+In a process of its own, for Locust patches sockets. Prints what was counted, by user and twin, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from isolation_kit.content import load_attacks
+from isolation_kit.load.control import Control
+from isolation_kit.load.environment import KEY
+from isolation_kit.load.identity import LoadTurn
+from isolation_kit.load.locusts import Environment, gevent
+from isolation_kit.load.settings import LoadSettings
+from isolation_kit.load.user import IsolationUser
+
+USERS, TURNS = 3, 9  # of one session
+ATTACKS = load_attacks()
+
+
+class Once(IsolationUser):
+    """Logs in before its first turn, and returns another answer than that to what it said."""
+
+    abstract = True
+    logged_in = False
+
+    def say(self, turn: LoadTurn, how: Mapping[str, Any]) -> Any:
+        """Three requests, the last of which is returned."""
+        if not self.logged_in:
+            self.client.post("/login", json={"user": turn.user})
+            self.logged_in = True
+        self.client.post("/chat", json={"text": turn.text})
+        return self.client.get("/history", **how)
+
+
+CASES: dict[str, type[IsolationUser]] = {
+    "besides": type("Besides", (Once,), {"abandon": 0.0, "reconnect": 0.0}),
+}
+
+
+def play(kind: type[IsolationUser], host: str, folder: Path) -> dict[str, Any]:
+    """What a few users of a kind come to."""
+    environment = Environment(host=host, user_classes=[kind])
+    control = Control(LoadSettings(7, output=folder), attacks=ATTACKS)
+    control.run.begin()
+    environment.__dict__[KEY] = control
+    rows: Counter[str] = Counter()
+
+    def row(name: str, exception: object, **_: Any) -> None:
+        rows[f"{name} {'failed' if exception else 'ok'}"] += 1
+
+    hooks: Any = environment.events
+    hooks.request.add_listener(row)
+
+    def one() -> None:
+        user = kind(environment)
+        user.on_start()
+        for _ in range(TURNS):
+            user.converse()
+        user.on_stop()
+
+    gevent.joinall([gevent.spawn(one) for _ in range(USERS)], raise_error=True)
+    control.run.output.release()
+    counts = control.run.counts
+    return {
+        "leaks": counts.leaks(),
+        "losses": counts.losses(),
+        "checked": counts.sum("checked"),
+        "failed": {key[0]: count for key, count in counts.keys("failed")},
+        "broken off": counts.get("abandoned"),
+        "rows": rows,
+    }
+
+
+def main(url: str) -> None:
+    """Play all cases against both twins."""
+    out: dict[str, Any] = {}
+    for name, kind in CASES.items():
+        for twin in ("leaky", "clean"):
+            with TemporaryDirectory() as folder:
+                kind.host = f"{url}/{twin}"
+                out[f"{name} {twin}"] = play(kind, kind.host, Path(folder))
+    print(json.dumps(out, indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,35 @@
+"""A service of one's own, with cookie sessions: what its user hears is judged, whatever `say` returns."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.load.conftest import ROOT, environment, serving
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What each kind of user counted at the leaky twin and at the clean one."""
+    service = str(Path(__file__).with_name("session_service.py"))
+    with serving(tmp_path_factory.mktemp("sessions"), sys.executable, service) as url:
+        words = (sys.executable, "-m", "tests.load.played", url)
+        done = subprocess.run(
+            words, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=120, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout) | {"stderr": done.stderr}
+
+
+def test_an_answer_that_is_not_returned_is_judged(played: Any) -> None:
+    """The turn leaks, the history that `say` returns does not: a LEAK; at the clean twin nothing is found."""
+    leaky, clean = played["besides leaky"], played["besides clean"]
+    assert leaky["leaks"] > 0 == clean["leaks"] == leaky["losses"] == clean["losses"]
+    assert leaky["rows"]["turn failed"] == leaky["leaks"]  # the turn's own row says so
+    assert clean["checked"] == clean["rows"]["turn ok"] + clean["rows"]["/chat ok"] + 3  # and three logins
+    assert leaky["failed"] == clean["failed"] == {}
