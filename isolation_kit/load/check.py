@@ -2,7 +2,8 @@
 
 Matching while loading is cheap: a whole token is found by one literal search for the run's prefix. All
 decodings are undone only where something is odd (a required token is missing, an error answer, half a token,
-the prefix in a common encoding) and in a sample; a report says in how many.
+the prefix in a common encoding), in a sample, and in everything after a leak that only decoding showed, so
+that its share is not the sample's; a report says in how many.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = ["SAMPLE", "Checker", "Seen"]
 
 SAMPLE = 100  # one response in so many is decoded whatever it looks like
 _HEADER = "header"  # before the form of what stands in a header, for a report
+_PLAIN = frozenset({"verbatim", _HEADER})  # forms that are seen without decoding
 _UNFOLDED = 16 << 10  # bytes of which every reading is looked at, for tokens of other processes
 _POOL = 8192  # tokens after which a pool begins anew with the recent ones
 _TASKS = frozenset({Slot.TASK_GOAL, Slot.TASK_INPUT})
@@ -60,6 +62,7 @@ class Checker:
         self._pool = Pool(tokens.prefix.decode())
         self._pooled: set[str] = set()
         self._hints = encoded(tokens.prefix)
+        self._wary = False  # something leaked in a form that only decoding shows
 
     def response(self, turn: LoadTurn, data: bytes, *, complete: bool, head: bytes = b"") -> Seen:
         """Judge a response.
@@ -75,7 +78,7 @@ class Checker:
         found = self._judged(owners, turn.owner, turn.since, self._root, channel)
         lost = complete and any(token.encode() not in data for token in turn.required)
         odd = lost or (not complete and data != b"") or data.count(self._tokens.prefix) > len(owners)
-        looked = self._count % SAMPLE == 0 or self._hidden(b"%s\n%s" % (data, head))  # one search for both
+        looked = self._due() or self._hidden(b"%s\n%s" % (data, head))  # one search for both
         decoded, unread = odd or looked, 0
         if decoded:
             hits, unread = self._hits(data, turn.required)
@@ -87,7 +90,7 @@ class Checker:
             found.append(
                 self._finding(_TASK_LOST, self._root, channel, "", Verdict.LOSS, "verbatim", turn.owner)
             )
-        return Seen(_once(found), decoded, unread)
+        return self._seen(found, decoded, unread)
 
     def _in_head(self, head: bytes, turn: LoadTurn, *, looked: bool) -> list[Finding]:
         """What leaks in header lines: like the body's, the form says where it stood."""
@@ -113,7 +116,7 @@ class Checker:
         owners = list(self._tokens.owners(data))
         found = self._judged(owners, number, 0, agent, Channel.CHILD_REQUEST)
         odd = data.count(self._tokens.prefix) > len(owners) or self._hidden(data)
-        decoded, unread = odd or self._count % SAMPLE == 0, 0
+        decoded, unread = odd or self._due(), 0
         if decoded:
             hits, unread = self._hits(data, ())
             found += self._decoded(data, hits, number, 0, agent, Channel.CHILD_REQUEST)
@@ -121,7 +124,7 @@ class Checker:
             found.append(
                 self._finding(_TASK_LOST, agent, Channel.CHILD_REQUEST, "", Verdict.LOSS, "verbatim", number)
             )
-        return Seen(_once(found), decoded, unread)
+        return self._seen(found, decoded, unread)
 
     def _judged(
         self,
@@ -140,6 +143,17 @@ class Checker:
                     self._finding(owner.slot, agent, channel, direction, Verdict.LEAK, form, owner.user)
                 )
         return out
+
+    def _due(self) -> bool:
+        """True if all decodings are undone whatever it looks like."""
+        return self._wary or self._count % SAMPLE == 0
+
+    def _seen(self, found: list[Finding], decoded: bool, unread: int) -> Seen:
+        once = _once(found)
+        self._wary = self._wary or any(
+            item.kind is Verdict.LEAK and item.counts and item.form not in _PLAIN for item in once
+        )
+        return Seen(once, decoded, unread)
 
     def _hidden(self, data: bytes) -> bool:
         """True if the run's prefix stands in `data` in a common encoding: then all of them are undone."""

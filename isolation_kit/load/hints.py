@@ -18,6 +18,16 @@ def encoded(prefix: bytes) -> tuple[bytes, ...]:
     """
     text = prefix.decode()
     hexed = prefix.hex()
+    escapes = (
+        "\\u00{:02x}",
+        "\\u00{:02X}",
+        "%{:02x}",
+        "%{:02X}",
+        "&#{};",
+        "&#x{:x};",
+        "\\x{:02x}",
+        "={:02X}",
+    )
     return (
         *(_base64(prefix, before) for before in range(3)),
         hexed.encode(),
@@ -26,6 +36,7 @@ def encoded(prefix: bytes) -> tuple[bytes, ...]:
         prefix[::-1],
         codecs.encode(text, "rot13").encode(),
         b"\0".join(prefix[at : at + 1] for at in range(len(prefix))),  # UTF-16
+        *("".join(map(escape.format, prefix)).encode() for escape in escapes),
     )
 
 

@@ -63,8 +63,8 @@ def told(counts: Counts, load: Load) -> tuple[str, ...]:
         f"load: {counts.get('sent')} requests, {load.latency.get('rate', 0):.0f}/s, {times or 'no latency'}; "
         f"{counts.sum('failed')} failed, {counts.get('abandoned')} broken off on purpose",
         f"{checked} responses and views were searched for whole tokens; in {counts.get('decoded')} of them "
-        "all encodings were undone as well (what was odd, and one in 100), to look for tokens that the same "
-        "process had made or seen",
+        "all encodings were undone as well (what was odd, one in 100, and all after one that leaked "
+        "so), to look for tokens that the same process had made or seen",
         f"leaks: {counts.leaks()}, losses: {counts.losses()}, transport failures: {counts.sum('failed')}",
     ]
     if sum(load.responses.values()):

@@ -128,6 +128,9 @@ ENCODED = {
     "reversed": lambda text, shift: text[::-1],
     "upper": lambda text, shift: text.upper(),
     "rot13": lambda text, shift: codecs.encode(text, "rot13"),
+    "json": lambda text, shift: "".join(f"\\u{ord(letter):04x}" for letter in text),
+    "percent": lambda text, shift: "".join(f"%{ord(letter):02X}" for letter in text),
+    "html": lambda text, shift: "".join(f"&#{ord(letter)};" for letter in text),
 }
 
 
@@ -140,6 +143,28 @@ def test_a_common_encoding_is_found_at_once(form: str) -> None:
         turn, hidden = two.ann.next(), ENCODED[form](other.next().required[0], shift)
         seen = two.judge.response(turn, answer(turn, hidden), complete=True)
         assert kinds(seen.findings) == {(Verdict.LEAK, "task.input", "across")}
+
+
+def quoted(text: str) -> str:
+    """Every other letter percent-encoded: no cheap search finds it."""
+    return "".join(f"%{ord(letter):02x}" if at % 2 else letter for at, letter in enumerate(text))
+
+
+def test_after_a_leak_in_an_odd_form_everything_is_decoded() -> None:
+    """The share is of all answers from the first found on; a clean run stays with the sample."""
+    leaky, clean = Two(), Two()
+    decoded, leaks = 0, []
+    for _ in range(SAMPLE * 2):
+        turn, other = leaky.ann.next(), leaky.bob.next()
+        seen = leaky.judge.response(turn, answer(turn, quoted(other.required[0])), complete=True)
+        leaks.append(bool(seen.findings))
+        turn = clean.ann.next()
+        seen = clean.judge.response(turn, answer(turn, quoted(turn.required[0])), complete=True)
+        assert seen.findings == ()
+        decoded += seen.decoded
+    assert leaks[leaks.index(True) :] == [True] * (len(leaks) - leaks.index(True))
+    assert leaks.index(True) < SAMPLE
+    assert decoded == 2
 
 
 def test_a_response_counts_once_for_each_fingerprint() -> None:
