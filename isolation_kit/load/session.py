@@ -6,7 +6,7 @@ from typing import Any
 
 from isolation_kit.load.heard import Heard
 from isolation_kit.load.locusts import FastHttpSession, FastResponse, LocustBadStatusCode
-from isolation_kit.load.wire import Connections, HeadTooLongError
+from isolation_kit.load.wire import Connections, HeadTooLongError, Record
 
 __all__ = ["Session"]
 
@@ -43,6 +43,7 @@ class Session(FastHttpSession):
         """Send a request."""
         for earlier in self.heard:
             earlier.finish()  # or it would hold the only connection for ever
+        self._connections.record = Record()  # or one that is refused would show what came before
         more["headers"] = {"Accept-Encoding": "identity", **(more.get("headers") or {})}
         more.setdefault("allow_redirects", False)
         response: Any = super().request(*words, **more)

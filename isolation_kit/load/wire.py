@@ -17,7 +17,7 @@ __all__ = ["Connections", "HeadTooLongError", "Record", "beside_body"]
 
 _LONGEST_HEAD = 256 << 10  # bytes, interim responses among them
 _SECONDS = 60.0  # from the first byte of an answer to its last
-_END = re.compile(rb"\r?\n\r?\n")
+_END = re.compile(rb"\n\r?\n")
 _INTERIM = re.compile(rb"HTTP/\d\.\d 1\d\d\b")
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d+)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 _CHUNKED = re.compile(rb"^transfer-encoding:.*\bchunked[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
@@ -55,7 +55,7 @@ class Record:
         if len(self.data) <= LONGEST:
             self.data += part
         if not self._body:
-            self._follow(max(self._head, len(self.data) - len(part) - 3))
+            self._follow(max(self._head, len(self.data) - len(part) - 2))
 
     def take(self) -> bytes:
         """What came; it is kept no longer."""
@@ -81,7 +81,7 @@ def beside_body(data: bytes) -> bytes:
     """
     parts, at = [], 0
     while (end := _END.search(data, at)) is not None:
-        head, at = data[at : end.start()], end.end()
+        head, at = data[at : end.start()].rstrip(b"\r"), end.end()
         parts.append(head)
         if not _INTERIM.match(head):
             break

@@ -20,6 +20,7 @@ from isolation_kit.content import Attack, load_attacks
 from isolation_kit.load.control import Control
 from isolation_kit.load.environment import KEY
 from isolation_kit.load.locusts import Environment
+from isolation_kit.load.session import Session
 from isolation_kit.load.settings import LoadSettings
 from isolation_kit.load.user import IsolationUser
 
@@ -116,18 +117,31 @@ def counted(twin: Twin, attacks: tuple[Attack, ...], folder: Path) -> dict[str, 
     return {"leaks": counts.leaks(), "failed": failed, "forms": forms}
 
 
+def refused() -> list[bool]:
+    """Whether anything came: from a service, and after it is gone."""
+    server = StreamServer(("127.0.0.1", 0), Twin(SERVICES["error 500"], leaky=False).serve)
+    server.start()
+    session = Session(f"http://127.0.0.1:{server.server_port}", Environment().events.request, None)
+    more = {"json": {"user": "", "text": ""}, "catch_response": True, "stream": True}
+    first = session.post("/", **more)
+    came = first.heard.body() and bool(session._connections.record.data)
+    server.stop()
+    session.client.close()
+    return [came, bool(session.post("/", **more).heard.head())]
+
+
 def main() -> None:
     """All of them."""
     attacks = load_attacks()
     with tempfile.TemporaryDirectory() as folder:
-        told = {
+        told: dict[str, Any] = {
             name: {
                 twin: counted(Twin(make, leaky=twin == "leaky"), attacks, Path(folder, name, twin))
                 for twin in ("leaky", "clean")
             }
             for name, make in SERVICES.items()
         }
-    json.dump(told, sys.stdout)
+    json.dump(told | {"refused": refused()}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -45,3 +45,8 @@ def test_what_arrived_is_judged(service: str, form: str, kind: str) -> None:
     assert (clean["leaks"], clean["forms"]) == (0, [])
     failed = {kind: 4} if kind else {}
     assert leaky["failed"] == clean["failed"] == failed
+
+
+def test_a_refused_request_shows_nothing_of_an_earlier_answer() -> None:
+    """Nobody judged the earlier one; it is not judged as what came next."""
+    assert told()["refused"] == [True, False]
