@@ -30,7 +30,7 @@ from isolation_kit.scenario import Place, Scenario
 from isolation_kit.stage import Ledger, ModelReply, Runner
 from isolation_kit.stage.puppet import Puppet
 from isolation_kit.stage.recorder import Recorder
-from isolation_kit.stage.stage import LogTap
+from isolation_kit.stage.logs import LogTap
 from isolation_kit.target import declaration_of
 from isolation_kit.trace import Event
 

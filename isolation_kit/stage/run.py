@@ -19,10 +19,11 @@ from isolation_kit.stage.aftermath import Aftermath
 from isolation_kit.stage.case import CURRENT_TURN, Case
 from isolation_kit.stage.chance import Dice
 from isolation_kit.stage.guard import Guard
+from isolation_kit.stage.logs import LogTap
 from isolation_kit.stage.quoting import quoted
 from isolation_kit.stage.recorder import Ledger, Recorder
 from isolation_kit.stage.schedule import Conductor
-from isolation_kit.stage.stage import LogTap, Stage
+from isolation_kit.stage.stage import Stage
 from isolation_kit.stage.under_test import Say, call, describe, from_kit, opened
 from isolation_kit.target import Declaration
 from isolation_kit.trace import Channel, Trace

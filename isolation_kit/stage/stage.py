@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from isolation_kit.canary import Canary
 from isolation_kit.errors import TargetRefused, UsageError
 from isolation_kit.scenario import Limits, Place, Slot, check_slot
-from isolation_kit.stage.case import CURRENT_TURN, Case
+from isolation_kit.stage.case import Case
 from isolation_kit.stage.names import plain_name
 from isolation_kit.stage.puppet import ModelCall, ModelReply
 from isolation_kit.stage.wire import ASGIApp, Wire
@@ -248,19 +247,3 @@ class Stage:
         who = self._speaker()
         self._ticks[who] = self._ticks.get(who, 0) + 1
         return float(self._ticks[who])
-
-
-class LogTap(logging.Handler):
-    """Records what the system logs, under the levels that it configured itself."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.NOTSET)
-        self.case: Case | None = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Record one log line, attributed to the turn that is running."""
-        case = self.case
-        if case is None or (CURRENT_TURN.get() < 0 and record.name != "isolation_kit.probe"):
-            return
-        agent = getattr(record, "agent", case.declaration.root)
-        case.record(Channel.LOG, agent, self.format(record))

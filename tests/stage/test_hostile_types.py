@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -74,6 +76,18 @@ def test_bytes_are_what_they_hold() -> None:
     assert "child.context" in channels(
         replayed(lambda secret: "fine", lambda secret: LyingBytes(secret.encode()))
     )
+
+
+@pytest.mark.parametrize("extra", [{"said": "{}"}, {"context": {"said": ["{}"]}}, {"said": "fine"}])
+def test_what_goes_along_with_a_log_line_is_read(extra: dict[str, Any]) -> None:
+    """JSON formatters write what `extra` holds, so it is part of the line."""
+
+    def logged(secret: str) -> str:
+        filled = json.loads(json.dumps(extra).replace("{}", secret))
+        logging.getLogger("app").warning("done", extra={**filled, "odd": object()})
+        return "fine"
+
+    assert ("log" in channels(replayed(logged))) == ("{}" in json.dumps(extra))
 
 
 def test_a_flood_is_read_to_its_bound_by_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
