@@ -28,9 +28,9 @@ from isolation_kit.policy import Allow, Policy
 from isolation_kit.report import RunBlock, Timing, build
 from isolation_kit.scenario import Place, Scenario
 from isolation_kit.stage import Ledger, ModelReply, Runner
+from isolation_kit.stage.logs import LogTap
 from isolation_kit.stage.puppet import Puppet
 from isolation_kit.stage.recorder import Recorder
-from isolation_kit.stage.logs import LogTap
 from isolation_kit.target import declaration_of
 from isolation_kit.trace import Event
 
