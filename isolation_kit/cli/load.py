@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -42,14 +40,14 @@ def serve(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 def load(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Run Locust in a process of its own, because it patches sockets; its exit code is the verdict's."""
     from isolation_kit.load.command import locust_command
+    from isolation_kit.load.process import run
     from isolation_kit.load.views import check_recording
 
     command = locust_command(arguments)
     if arguments.recording and not arguments.no_check:
         check_recording(arguments.host, Path(arguments.recording))
     began = time.time()
-    with subprocess.Popen(command) as locust:  # noqa: S603  (our own interpreter, fixed words)
-        code = _ended(locust)
+    code = run(command).code
     if code < 0:
         place = shown(Path(arguments.output) / "report.json")
         print(
@@ -59,13 +57,6 @@ def load(arguments: argparse.Namespace, words: Sequence[str]) -> int:
         )
     # Locust itself ends with 1 when it fails: that is a leak only where a run was judged.
     return _ERROR if code < 0 or (code == 1 and not _judged(Path(arguments.output), began)) else code
-
-
-def _ended(locust: subprocess.Popen[bytes]) -> int:
-    """Its exit code. An interrupt reaches it as well: it ends the run, and writes the report."""
-    while True:
-        with contextlib.suppress(KeyboardInterrupt):
-            return locust.wait()
 
 
 def _judged(output: Path, began: float) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
 
 from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict
 from isolation_kit.load.environment import KEY, control_of
-from isolation_kit.load.locusts import Environment, WorkerRunner, gevent
+from isolation_kit.load.locusts import Environment, WorkerRunner, gevent, wait_read
+from isolation_kit.load.process import LIFELINE
 from isolation_kit.load.shape import IsolationRamp
 
 __all__ = ["cut_short", "watch"]
@@ -26,7 +29,16 @@ def watch(environment: Environment) -> None:
     """
     handler = _leave_later if isinstance(environment.runner, WorkerRunner) else _end
     call = partial(handler, environment, gevent.getcurrent())
-    environment.__dict__[_WATCH] = gevent.signal_handler(signal.SIGINT, call)  # lives as long as it is kept
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # it is where a script runs us with `&`
+        environment.__dict__[_WATCH] = gevent.signal_handler(signal.SIGINT, call)  # lives while it is kept
+    if os.environ.get(LIFELINE):
+        gevent.spawn(_when_alone, call)
+
+
+def _when_alone(call: Callable[[], None]) -> None:
+    """The end of `isolation-kit load`, also a sudden one, is the end of its run."""
+    wait_read(sys.stdin.fileno())
+    call()
 
 
 def cut_short(environment: Environment) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gevent
+from gevent.socket import wait_read
 from locust import FastHttpUser, LoadTestShape, events, task
 from locust.contrib.fasthttp import FastHttpSession, FastResponse, LocustBadStatusCode
 from locust.env import Environment
@@ -24,4 +25,5 @@ __all__ = [
     "events",
     "gevent",
     "task",
+    "wait_read",
 ]
