@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from isolation_kit.load.heard import Heard
-from isolation_kit.load.locusts import FastHttpSession, FastResponse, LocustBadStatusCode
+from isolation_kit.load.locusts import FastHttpSession, FastResponse, LocustBadStatusCode, gevent
 from isolation_kit.load.wire import Connections, HeadTooLongError, Record
 
-__all__ = ["Session"]
+__all__ = ["Abandoned", "Session"]
 
 _STATUSES = frozenset(range(1000))  # each that a status line can hold
+
+
+class Abandoned(BaseException):
+    """A request was broken off on purpose; no Exception, so that nobody's `say` takes it for a failure."""
 
 
 class Session(FastHttpSession):
@@ -29,15 +33,29 @@ class Session(FastHttpSession):
         self.client.response_type = self._hear  # type: ignore[assignment,misc]
         self.heard: list[Heard] = []
         self._listening = False
+        self._patience: float | None = None
 
     def listen(self) -> None:
         """Keep the answers that come from now on."""
         self.heard, self._listening = [], True
 
     def overheard(self, told: Any = None) -> list[Heard]:
-        """The answers but `told`; no more are kept."""
+        """The answers but `told`; no more are kept, and none is broken off."""
+        self._patience = None
         heard, self.heard, self._listening = self.heard, [], False
         return [one for one in heard if one is not told]
+
+    def break_off(self, patience: float) -> None:
+        """Break the turn's own request off, which is the next one that `how` goes with, and no other.
+
+        Args:
+            patience: seconds that its answer is waited for.
+        """
+        self._patience = patience
+
+    def reconnect(self) -> None:
+        """Leave the connections; cookies and headers stay."""
+        self._connections.close()
 
     def request(self, *words: Any, **more: Any) -> Any:
         """Send a request."""
@@ -46,6 +64,8 @@ class Session(FastHttpSession):
         self._connections.record = Record()  # or one that is refused would show what came before
         more["headers"] = {"Accept-Encoding": "identity", **(more.get("headers") or {})}
         more.setdefault("allow_redirects", False)
+        if self._patience is not None and more.get("catch_response") and more.get("stream"):
+            self._abandon(self._patience, *words, **more)
         response: Any = super().request(*words, **more)
         heard = response._response
         if heard is None:  # no answer, or no whole head of one
@@ -61,6 +81,20 @@ class Session(FastHttpSession):
         if status and status not in self._good:
             response.error = LocustBadStatusCode(url, code=status)
         return response
+
+    def _abandon(self, patience: float, *words: Any, **more: Any) -> NoReturn:
+        """Send it over a connection that nobody uses again, and go away before the answer has come."""
+        kept, known, codes = self._connections, len(self.heard), self.client.redirect_response_codes
+        self._connections = self.client.clientpool = Connections(**kept.client_args)
+        try:
+            with gevent.Timeout(patience, Abandoned()):
+                super().request(*words, **more)
+            raise Abandoned  # its head has come: nobody waits for the rest
+        finally:
+            del self.heard[known:]
+            self._connections.close()
+            self._connections = self.client.clientpool = kept
+            self.client.redirect_response_codes = codes  # type: ignore[misc]
 
     def _hear(self, stream: Any, **more: Any) -> FastResponse:
         heard: Any = self._kept(Heard(stream, self._connections.record))

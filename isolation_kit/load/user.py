@@ -15,6 +15,7 @@ from isolation_kit.load.environment import control_of
 from isolation_kit.load.heard import Heard
 from isolation_kit.load.identity import Identity, LoadTurn
 from isolation_kit.load.locusts import (
+    Environment,
     FastHttpUser,
     InterruptTaskSet,
     RescheduleTask,
@@ -23,7 +24,7 @@ from isolation_kit.load.locusts import (
     task,
 )
 from isolation_kit.load.run import Run
-from isolation_kit.load.session import Session
+from isolation_kit.load.session import Abandoned, Session
 
 __all__ = ["IsolationUser"]
 
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class IsolationUser(FastHttpUser):
-    """A user with tokens of its own. A subclass says how a turn is sent, in `say`, and nothing else.
+    """A user with tokens of its own: Locust's FastHttpUser. A subclass says how a turn is sent, in `say`.
 
     Attributes:
         echoes: True where an answer repeats what its turn was about, so that a missing token is a loss;
@@ -54,14 +55,44 @@ class IsolationUser(FastHttpUser):
     run_part: Run
     client: Session
 
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self.client = Session(
+            base_url=self.host,
+            request_event=self.environment.events.request,
+            user=self,
+            network_timeout=self.network_timeout,
+            connection_timeout=self.connection_timeout,
+            max_redirects=self.max_redirects,
+            max_retries=0,
+            insecure=self.insecure,
+            concurrency=1,
+            ssl_context_factory=self.ssl_context_factory,
+            headers=self.default_headers,
+            proxy_host=self.proxy_host,
+            proxy_port=self.proxy_port,
+        )
+
     def say(self, turn: LoadTurn, how: Mapping[str, Any]) -> Any:
         """Send one turn and return Locust's response.
 
         Args:
             turn: its `user`, `session` and `text` must reach the service.
-            how: keyword arguments to be passed on, `self.client.post(path, json=..., **how)`.
+            how: keyword arguments for the request that is the turn, `self.client.post(path, json=..., **how)`
+                or another: `catch_response` and `stream`, both True, and the `name` "turn" for Locust's
+                statistics. That request is read slowly or broken off, where one is to be, and no other.
         """
         raise NotImplementedError("say(turn, how) sends a turn; see the README's example")
+
+    def open(self, turn: LoadTurn) -> None:
+        """Hook: log in, before the first turn of a session, and again before the next if that raised.
+
+        What it asks is judged, but never broken off. A subclass that has it starts each session without
+        cookies; else they last as long as the user.
+
+        Args:
+            turn: the session's first turn; its `user` and `session` are those to log in for.
+        """
 
     def complete(self, response: Any) -> bool:
         """True if `response` is a whole answer, in which the user's own tokens must stand."""
@@ -79,8 +110,8 @@ class IsolationUser(FastHttpUser):
         except UsageError as error:
             log.error("%s", error)
             raise StopUser from None
-        self.client = self._session()
         self._raised = False
+        self._opened = ""  # the session that was opened
         self._usual = 0.01  # seconds that an answer takes, of late
         self._dice = random.Random(self.identity.number)  # noqa: S311  (who does what, no secret)
 
@@ -96,23 +127,32 @@ class IsolationUser(FastHttpUser):
         if not self.echoes:
             turn = replace(turn, required=())
         chance = self._dice.random()
-        if chance < self.abandon:
-            self._abandon(turn)
-            return
-        if chance < self.abandon + self.reconnect:
+        if self.abandon <= chance < self.abandon + self.reconnect:
             self._renew()
         drips = chance > 1 - self.slow
         self.run_part.sent("slow" if drips else "")
         self.client.listen()
         try:
+            self._open(turn)
+            if chance < self.abandon:
+                self.client.break_off(0.0005 + self._dice.random() * self._usual)
             with self.say(turn, {"catch_response": True, "stream": True, "name": "turn"}) as response:
                 self._judge(turn, response, drips)
+        except Abandoned:
+            self.run_part.counts.add("abandoned")
+            self.identity.unsure(turn)
         except (StopUser, InterruptTaskSet, RescheduleTask):
             raise
         except Exception as error:  # whatever say raises: a turn that nobody judged is a failure
             self._unsaid(turn, error)
         finally:
             self._overhear(turn, [heard for heard in self.client.overheard() if heard.over])
+
+    def _open(self, turn: LoadTurn) -> None:
+        if turn.session != self._opened and type(self).open is not IsolationUser.open:
+            self.client.cookiejar.clear()
+            self.open(turn)
+            self._opened = turn.session
 
     def _unsaid(self, turn: LoadTurn, error: Exception) -> None:
         """Count a turn that came to nothing; only the type is told, because turns hold tokens."""
@@ -162,37 +202,9 @@ class IsolationUser(FastHttpUser):
             found.append(self.run_part.response(alien, data, complete=complete, unread=unread, head=head))
         return worst(found)
 
-    def _abandon(self, turn: LoadTurn) -> None:
-        """Say it and go away before the answer comes, over a connection that nobody uses again."""
-        self.run_part.sent("abandoned")
-        kept, self.client = self.client, self._session()
-        try:
-            with gevent.Timeout(0.0005 + self._dice.random() * self._usual, False):
-                self.say(turn, {"catch_response": True, "stream": True, "name": "turn (broken off)"})
-        except Exception as error:
-            self._unsaid(turn, error)
-        finally:
-            self.client.client.close()
-            self.client = kept
-        self.identity.unsure(turn)
-
     def _renew(self) -> None:
-        self.client.client.close()
-        self.client = self._session()
+        self.client.reconnect()
         self.run_part.counts.add("reconnected")
-
-    def _session(self) -> Session:
-        return Session(
-            base_url=self.host,
-            request_event=self.environment.events.request,
-            user=self,
-            network_timeout=self.network_timeout,
-            connection_timeout=self.connection_timeout,
-            max_retries=0,
-            insecure=self.insecure,
-            concurrency=1,
-            headers=self.default_headers,
-        )
 
 
 def _kind(status: int, whole: bool, unread: int) -> str:

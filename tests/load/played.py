@@ -6,6 +6,7 @@ In a process of its own, for Locust patches sockets. Prints what was counted, by
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -20,8 +21,12 @@ from isolation_kit.load.identity import LoadTurn
 from isolation_kit.load.locusts import Environment, gevent
 from isolation_kit.load.settings import LoadSettings
 from isolation_kit.load.user import IsolationUser
+from tests.load.conftest import ROOT
 
-USERS, TURNS = 3, 9  # of one session
+USERS = 3
+(OPEN,) = re.findall(
+    r"^```python\n(# in ChatUser\n.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.S | re.M
+)
 ATTACKS = load_attacks()
 
 
@@ -29,6 +34,8 @@ class Once(IsolationUser):
     """Logs in before its first turn, and returns another answer than that to what it said."""
 
     abstract = True
+    turns = 9  # of one session
+    abandon, reconnect = 0.0, 0.5
     logged_in = False
 
     def say(self, turn: LoadTurn, how: Mapping[str, Any]) -> Any:
@@ -40,12 +47,36 @@ class Once(IsolationUser):
         return self.client.get("/history", **how)
 
 
-CASES: dict[str, type[IsolationUser]] = {
-    "besides": type("Besides", (Once,), {"abandon": 0.0, "reconnect": 0.0}),
-}
+class Broken(Once):
+    """Every turn is broken off; the login that stands in the first is not."""
+
+    abstract = True
+    abandon = 1.0
+
+    def say(self, turn: LoadTurn, how: Mapping[str, Any]) -> Any:
+        """A service takes its time for it."""
+        with super().say(turn, how) as response:
+            return response
 
 
-def play(kind: type[IsolationUser], host: str, folder: Path) -> dict[str, Any]:
+class Opened(IsolationUser):
+    """The README's login, over two sessions."""
+
+    abstract = True
+    turns = 12
+    abandon, reconnect = 0.2, 0.4
+
+    exec(OPEN, locals())
+
+    def say(self, turn: LoadTurn, how: Mapping[str, Any]) -> Any:
+        """One request."""
+        return self.client.post("/chat", json={"text": turn.text}, **how)
+
+
+CASES: dict[str, type[Any]] = {"besides": Once, "broken off": Broken, "opened": Opened}
+
+
+def play(kind: type[Any], host: str, folder: Path) -> dict[str, Any]:
     """What a few users of a kind come to."""
     environment = Environment(host=host, user_classes=[kind])
     control = Control(LoadSettings(7, output=folder), attacks=ATTACKS)
@@ -62,7 +93,7 @@ def play(kind: type[IsolationUser], host: str, folder: Path) -> dict[str, Any]:
     def one() -> None:
         user = kind(environment)
         user.on_start()
-        for _ in range(TURNS):
+        for _ in range(kind.turns):
             user.converse()
         user.on_stop()
 

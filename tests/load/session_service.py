@@ -40,14 +40,14 @@ class Sessions:
         return answer
 
     async def chat(self, request: Request) -> Response:
-        """One turn; 401 without a session."""
+        """One turn, answered with the talk so far; 401 without a session."""
         said = self.said.get(request.cookies.get("session", ""))
         if said is None:
             return JSONResponse({"error": "log in"}, 401)
         said.append((await request.json())["text"])
         self.current = said
         await asyncio.sleep(0.003)
-        return JSONResponse({"answer": (self.current if self.leaky else said)[-1]})
+        return JSONResponse({"answer": self.current if self.leaky else said})
 
     async def history(self, request: Request) -> Response:
         """All that was said in the session."""

@@ -33,3 +33,22 @@ def test_an_answer_that_is_not_returned_is_judged(played: Any) -> None:
     assert leaky["rows"]["turn failed"] == leaky["leaks"]  # the turn's own row says so
     assert clean["checked"] == clean["rows"]["turn ok"] + clean["rows"]["/chat ok"] + 3  # and three logins
     assert leaky["failed"] == clean["failed"] == {}
+
+
+def test_a_login_outlasts_reconnects_and_what_is_broken_off(played: Any) -> None:
+    """Who logs in once, and who does as the README shows, is never refused; one login a session."""
+    assert played["besides clean"]["rows"]["/login ok"] == 3
+    clean, leaky = played["opened clean"], played["opened leaky"]
+    assert clean["rows"]["/login ok"] == leaky["rows"]["/login ok"] == 6  # of three users in two sessions
+    assert (clean["leaks"], clean["losses"], clean["failed"]) == (0, 0, {})
+    assert leaky["leaks"] > 0
+
+
+def test_what_is_broken_off_is_the_turn_and_no_failure(played: Any) -> None:
+    """Of each turn its own request; the login and the question before it come to their end, are judged."""
+    for twin, leaks in (("leaky", True), ("clean", False)):
+        one = played[f"broken off {twin}"]
+        assert one["rows"] == {"/login ok": 3, "/chat ok": 27}
+        assert (one["broken off"], one["failed"], one["leaks"] > 0) == (27, {}, leaks)
+    assert played["opened clean"]["broken off"] > 0
+    assert not [row for row in played["opened clean"]["rows"] if "failed" in row]
