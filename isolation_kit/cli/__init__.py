@@ -29,15 +29,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except IsolationKitError as error:
         return _say(f"isolation-kit: {error}", _ERROR)
     except KeyboardInterrupt:
-        return _say("isolation-kit: interrupted before anything was found", _INTERRUPTED)
+        return _say(f"isolation-kit: interrupted{_kept(words)}", _INTERRUPTED)
     except BrokenPipeError:  # the reader of our output is gone, for example `| head`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (closed by the interpreter at its end)
         return _ERROR
     except SystemExit as end:  # argparse: --help is 0, a wrong option 2
         return end.code if isinstance(end.code, int) else _USAGE
     except Exception as error:
-        return _say(f"isolation-kit: a fault of the kit, {place_of(error)}; please report it", _ERROR)
+        return _say(
+            f"isolation-kit: a fault of the kit, {place_of(error)}; please report it{_kept(words)}", _ERROR
+        )
     return code
+
+
+def _kept(words: Sequence[str]) -> str:
+    """How to see what was found up to then: findings are written as they are made, reports at the end."""
+    if words[:1] not in (["run"], ["load"]):
+        return ""
+    return "; isolation-kit report .isolation/report.json --recover reports what was found up to then"
 
 
 def _say(text: str, code: int) -> int:
