@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,13 +70,13 @@ def drive(
     """Run one oracle on one case. An oracle that raises is an ERROR of its own row, never a pass."""
     if scenario.schedule.gated and not oracle.scheduled:
         return Judgement.not_applicable(oracle.name, "the case has a schedule, which this oracle cannot keep")
-    errors: dict[Variant, str] = {}
+    errors: list[str] = []
     try:
         steps = oracle.check(scenario, declaration, policy)
         wanted = next(steps)
         while True:
             traces = tuple(execute(variant) for variant in wanted)
-            errors.update(zip(wanted, (trace.error for trace in traces), strict=True))
+            errors += [trace.error for trace in traces if trace.error]
             wanted = steps.send(traces)
     except StopIteration as end:
         return _returned(oracle, end.value, errors, lambda: execute(Variant(scenario)).error)
@@ -87,16 +87,16 @@ def drive(
 
 
 def _returned(
-    oracle: Oracle, given: Any, errors: Mapping[Variant, str], of_base: Callable[[], str]
+    oracle: Oracle, given: Any, errors: Sequence[str], of_base: Callable[[], str]
 ) -> Judgement:
     """The judgement that an oracle gave, if it is one; no pass where the target failed in a changed run."""
     if not isinstance(given, Judgement):
         return _broken(oracle, f"returned {type(given).__name__}; its check must return a Judgement")
     if wrong := _unsound(oracle, given):
         return _broken(oracle, f"returned a Judgement {wrong}")
-    failed = next((error for error in errors.values() if error), "")
-    if failed and given.verdict is Verdict.PASS and not oracle.may_raise and not of_base():
-        return Judgement(oracle.name, Verdict.ERROR, reason=f"in a run that {oracle.name} changed: {failed}")
+    if errors and given.verdict is Verdict.PASS and not oracle.may_raise and not of_base():
+        reason = f"in a run that {oracle.name} changed: {errors[0]}"
+        return Judgement(oracle.name, Verdict.ERROR, reason=reason)
     return given
 
 
