@@ -86,9 +86,7 @@ def drive(
         return _broken(oracle, f"failed with {type(error).__name__}")
 
 
-def _returned(
-    oracle: Oracle, given: Any, errors: Sequence[str], of_base: Callable[[], str]
-) -> Judgement:
+def _returned(oracle: Oracle, given: Any, errors: Sequence[str], of_base: Callable[[], str]) -> Judgement:
     """The judgement that an oracle gave, if it is one; no pass where the target failed in a changed run."""
     if not isinstance(given, Judgement):
         return _broken(oracle, f"returned {type(given).__name__}; its check must return a Judgement")
