@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 from argparse import ArgumentParser, Namespace
@@ -9,11 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from isolation_kit.errors import UsageError
+from isolation_kit.errors import ConfigError, UsageError
+from isolation_kit.faces import Output
 from isolation_kit.load.settings import LoadSettings, add_options
 
 __all__ = ["locust_command"]
 
+_TIME = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", re.ASCII)
+_LONGEST = 168 * 3600  # seconds
 _FILES = Path(__file__).parent / "locustfiles"
 
 
@@ -21,7 +25,8 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
     """Locust's command line for the options of `isolation-kit load`.
 
     Raises:
-        UsageError: without Locust, for a host that is no URL, and for numbers that make no load.
+        UsageError: without Locust, for a host that is no URL, a folder that cannot be written to, and for
+            numbers that make no load.
     """
     if find_spec("locust") is None:
         raise UsageError("locust is not installed; it comes with an extra: pip install 'isolation-kit[load]'")
@@ -31,12 +36,15 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
             f"--users {arguments.users} --processes {arguments.processes} is no load; give at least one "
             "user, for example --users 100"
         )
+    _check_time(arguments.time)
     if not all(Path(file).exists() for file in (arguments.file or ".").split(",")):
         raise UsageError(
             f"--file {Path(arguments.file).name[:60]} is not there; name your locustfile, for example "
             "-f locustfile.py"
         )
+    own = _own(arguments)
     output = Path(arguments.output)
+    _check_output(output)
     files = [Path(arguments.file) if arguments.file else _FILES / "isolation_service.py"]
     files += [_FILES / "isolation_ramp.py"] if arguments.ramp else []
     users = str(arguments.users)
@@ -44,7 +52,7 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
     words += ["-r", users, "--only-summary", "--loglevel", "WARNING", "--html", str(output / "locust.html")]
     words += [] if arguments.ramp else ["-t", arguments.time]
     words += _workers(arguments.processes) if arguments.processes else []
-    return (sys.executable, "-m", "locust", *words, *_own(arguments))
+    return (sys.executable, "-m", "locust", *words, *own)
 
 
 def _own(arguments: Namespace) -> list[str]:
@@ -71,6 +79,17 @@ def _own(arguments: Namespace) -> list[str]:
     return words
 
 
+def _check_time(given: str) -> None:
+    """Refuse what Locust would read as no end, or not read at all."""
+    parts = _TIME.fullmatch(f"{given}s" if given.isdecimal() else given)
+    hours, minutes, seconds = (int(part or 0) for part in parts.groups()) if parts else (0, 0, 0)
+    if not 0 < hours * 3600 + minutes * 60 + seconds <= _LONGEST:
+        raise UsageError(
+            f"--time {given[:20]!r} is no time to load for; allowed are 1s to 168h, as hours, minutes and "
+            "seconds, for example --time 30s or --time 1h20m"
+        )
+
+
 def _check_host(host: str) -> None:
     try:
         parts = urlsplit(host)
@@ -84,6 +103,16 @@ def _check_host(host: str) -> None:
             "--host holds a name or a password, which reports and the process list would show; allowed is a "
             "URL without, for example http://127.0.0.1:8089; let say() of your locustfile send the header"
         )
+
+
+def _check_output(folder: Path) -> None:
+    """Lay it out now: Locust would first load the service, and then lose what came out."""
+    output = Output(folder)
+    try:
+        output.prepare(fresh=False)
+        output.release()
+    except ConfigError as error:
+        raise UsageError(f"--output cannot be used: {error}; here --output build/load") from None
 
 
 def _workers(processes: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -12,7 +13,7 @@ from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict
 from isolation_kit.load.environment import KEY, control_of
 from isolation_kit.load.locusts import Environment, WorkerRunner, gevent, wait_read
-from isolation_kit.load.process import LIFELINE
+from isolation_kit.load.process import LIFELINE, TWICE
 from isolation_kit.load.shape import IsolationRamp
 
 __all__ = ["cut_short", "watch"]
@@ -58,8 +59,8 @@ def cut_short(environment: Environment) -> str:
 
 def _end(environment: Environment, main: gevent.Greenlet) -> None:
     """At the master, or where there are no workers: the orderly end."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    environment.__dict__[_ASKED] = True
+    if _again(environment):
+        return
     if KEY in environment.__dict__:
         gevent.kill(main, KeyboardInterrupt)
     else:  # workers are waited for, where Locust takes no interrupt
@@ -67,8 +68,21 @@ def _end(environment: Environment, main: gevent.Greenlet) -> None:
         gevent.kill(main, SystemExit(CODES[Verdict.INCONCLUSIVE]))
 
 
+def _again(environment: Environment) -> bool:
+    """True for another interrupt: it ends the process, unless `timeout` and the like sent the first twice."""
+    state, now = environment.__dict__, time.monotonic()
+    if _ASKED not in state:
+        state[_ASKED] = now
+        return False
+    if now - state[_ASKED] > TWICE:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
+    return True
+
+
 def _leave_later(environment: Environment, main: gevent.Greenlet) -> None:
     """At a worker: a terminal interrupts the master as well, and that asks for the counters."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if _again(environment):
+        return
     gevent.sleep(_GRACE)
     gevent.kill(main, KeyboardInterrupt)

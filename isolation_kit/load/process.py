@@ -12,19 +12,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
-__all__ = ["LIFELINE", "Ended", "run"]
+__all__ = ["LIFELINE", "TWICE", "Ended", "run"]
 
 LIFELINE = "ISOLATION_KIT_LIFELINE"  # set: standard input is the pipe, and its end is the end of the run
+TWICE = 1.0  # seconds in which a second signal is the first, sent to the process and to its group
 _PATIENCE = 60.0  # seconds that an interrupted run has for its report
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(slots=True)
 class Ended:
-    """How it ended: its exit code, below 0 for a signal, and whether somebody asked it to end."""
+    """How it ended: its exit code, below 0 for a signal, and when somebody asked for it (monotonic)."""
 
     code: int = 0
-    asked: bool = False
+    asked: float = 0.0
 
 
 def run(command: Sequence[str], patience: float = _PATIENCE) -> Ended:
@@ -35,14 +36,11 @@ def run(command: Sequence[str], patience: float = _PATIENCE) -> Ended:
     """
     ended = Ended()
     with _started(command) as locust, _passing_on(locust, ended):
-        ends = None
         while locust.poll() is None:
-            if ended.asked and ends is None:
-                ends = time.monotonic() + patience
-            if ends is not None and time.monotonic() > ends:
+            if ended.asked and time.monotonic() > ended.asked + patience:
                 _kill(locust)
             with suppress(subprocess.TimeoutExpired):
-                locust.wait(0.2 if ends is None else 0.05)
+                locust.wait(0.2)
         ended.code = locust.returncode
         if ended.code < 0:
             _kill(locust)  # its workers, which would not notice for a minute
@@ -59,9 +57,10 @@ def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
 def _passing_on(locust: subprocess.Popen[bytes], ended: Ended) -> Iterator[None]:
     def pass_on(number: int, frame: FrameType | None) -> None:
         if ended.asked:
-            _kill(locust)
+            if time.monotonic() > ended.asked + TWICE:
+                _kill(locust)
             return
-        ended.asked = True
+        ended.asked = time.monotonic()
         assert locust.stdin is not None
         locust.stdin.close()
         print("isolation-kit: the run is ended, and its report written; once more kills it", file=sys.stderr)

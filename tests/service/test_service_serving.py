@@ -15,6 +15,18 @@ from isolation_kit.load.views import Listener, token_of
 from isolation_kit.service.recording import Recording
 from isolation_kit.service.serving import _token
 
+_NO_LOAD = (
+    ("--time banana", "for example --time 30s"),
+    ("--time 0s", "allowed are 1s to 168h"),
+    ("--time=-3s", "allowed are 1s to 168h"),
+    ("--time 1s2", "allowed are 1s to 168h"),
+    ("--tolerance nan", "a share of 0 to 1"),
+    ("--tolerance=-1", "a share of 0 to 1"),
+    ("--families foo", "allowed: cross-user"),
+    ("--output /dev/null", "--output cannot be used"),
+    ("--output /dev/null/nope", "--output cannot be used"),
+)
+
 
 @pytest.mark.parametrize(
     ("words", "said"),
@@ -29,6 +41,7 @@ from isolation_kit.service.serving import _token
         (["load", "--host", "http://[::1"], "--host is no URL"),
         (["load", "--host", "http://ann:word@127.0.0.1:80"], "URL without"),
         (["load", "--host", "http://127.0.0.1:80", "--users", "0"], "at least one user"),
+        *((["load", "--host", "http://127.0.0.1:80", *words.split()], said) for words, said in _NO_LOAD),
         (["load", "--host", "http://127.0.0.1:80", "-f", "missing.py"], "name your locustfile"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -43,7 +56,9 @@ def test_wrong_words_are_usage_errors(
     """Exit code 2 and what to do; no token file is made for a service that never starts."""
     monkeypatch.chdir(tmp_path)
     assert main(words) == 2
-    assert said in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
