@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolation_kit.load.wire import Record, beside_body
+from isolation_kit.load.wire import HeadTooLongError, Record, beside_body
 
 HINTS, HEAD = b"HTTP/1.1 103 Early Hints\r\nLink: a", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
 
@@ -29,3 +30,20 @@ def test_what_follows_the_body_stands_beside_it() -> None:
     sent = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbodyHTTP/1.1 200 more"
     assert beside_body(sent) == b"HTTP/1.1 200 OK\r\nContent-Length: 4\nHTTP/1.1 200 more"
     assert beside_body(sent[:20]) == sent[:20]
+
+
+def test_a_head_ends_in_bounds_of_size_and_time() -> None:
+    """One endless line, interim responses for ever, and a drip; a long body after a head is no long head."""
+    part = b"a" * 4096
+    for begin, more in ((b"HTTP/1.1 200 OK\r\nX-A: ", part), (b"", HINTS + part + b"\r\n\r\n")):
+        record = Record()
+        record.add(begin)
+        with pytest.raises(HeadTooLongError):
+            for _ in range(100):
+                record.add(more)
+    whole = Record()
+    for _ in range(100):
+        whole.add(b"HTTP/1.1 200 OK\r\n\r\n" + part)
+    whole._began -= 61
+    with pytest.raises(TimeoutError):
+        whole.add(part)
