@@ -38,9 +38,10 @@ def test_a_head_ends_in_bounds_of_size_and_time() -> None:
     for begin, more in ((b"HTTP/1.1 200 OK\r\nX-A: ", part), (b"", HINTS + part + b"\r\n\r\n")):
         record = Record()
         record.add(begin)
+        while len(record.data) <= (256 << 10) - len(more):
+            record.add(more)
         with pytest.raises(HeadTooLongError):
-            for _ in range(100):
-                record.add(more)
+            record.add(more)
     whole = Record()
     for _ in range(100):
         whole.add(b"HTTP/1.1 200 OK\r\n\r\n" + part)
