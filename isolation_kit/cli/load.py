@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isolation_kit.errors import UsageError
-from isolation_kit.faces import shown
+from isolation_kit.faces import Output, shown
 from isolation_kit.service import ServiceSettings
 
 __all__ = ["load", "serve"]
@@ -49,14 +49,24 @@ def load(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     began = time.time()
     code = run(command).code
     if code < 0:
-        place = shown(Path(arguments.output) / "report.json")
-        print(
-            f"isolation-kit: the load run was killed (signal {-code}); what it had found stands in its "
-            f"findings log; for a report: isolation-kit report {place} --recover",
-            file=sys.stderr,
-        )
+        _tell_killed(-code, Path(arguments.output), began)
     # Locust itself ends with 1 when it fails: that is a leak only where a run was judged.
     return _ERROR if code < 0 or (code == 1 and not _judged(Path(arguments.output), began)) else code
+
+
+def _tell_killed(signal: int, output: Path, began: float) -> None:
+    """What became of the run, and what can be made of it: a report only where something was found."""
+    from isolation_kit.load.recover import is_load
+
+    folder, note = Output(output), Output(output).settings
+    if is_load(output) and note.stat().st_mtime >= began - 1 and folder.holds_findings:
+        then = (
+            "what it had found stands in its findings log; for a report: isolation-kit report "
+            f"{shown(output / 'report.json')} --recover"
+        )
+    else:
+        then = "it had found nothing until then, so nothing is proved and nothing to recover; load again"
+    print(f"isolation-kit: the load run was killed (signal {signal}); {then}", file=sys.stderr)
 
 
 def _judged(output: Path, began: float) -> bool:

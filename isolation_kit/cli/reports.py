@@ -10,7 +10,8 @@ from typing import Any
 
 from isolation_kit.config import load as load_config
 from isolation_kit.config import report_file
-from isolation_kit.faces import Clock, finish, outcomes_of, reopen, shown, write_report
+from isolation_kit.errors import UsageError
+from isolation_kit.faces import Clock, Output, finish, outcomes_of, reopen, shown, write_report
 from isolation_kit.faces.codes import CODES
 from isolation_kit.finding import Verdict
 from isolation_kit.report import Baseline, exit_verdict, load, new, terminal
@@ -40,7 +41,15 @@ def _recover(arguments: argparse.Namespace, words: Sequence[str]) -> int:
         _deliver(loaded.report, arguments.to)
         print(*loaded.told, *loaded.remarks, sep="\n")
         return CODES[loaded.verdict]
-    project = reopen(Path(arguments.config))
+    config = Path(arguments.config)
+    own = config.is_file() and load_config(config).output.resolve() == folder.resolve()
+    if not own and not Output(folder).holds_findings:
+        raise UsageError(
+            f"{shown(folder)} holds no part and no findings log of a killed run, so there is nothing to "
+            "recover; name the report of the run's output folder, for example: isolation-kit report "
+            ".isolation/report.json --recover"
+        )
+    project = reopen(config)
     why = "the run ended before this item did"
     try:
         outcomes = outcomes_of(project, project.items, lambda item: why)

@@ -28,6 +28,22 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.parametrize("leaks", [1, 0, -1], ids=["found", "found nothing", "not begun"])
+def test_what_a_killed_run_advises_can_work(
+    leaks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--recover` is named where a report can be made of it, and tells what is missing where none can."""
+    monkeypatch.chdir(tmp_path)
+    killed = _KILLED if leaks >= 0 else "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    child = (sys.executable, "-c", killed, str(leaks))
+    monkeypatch.setattr("isolation_kit.load.command.locust_command", lambda arguments: child)
+    assert main(["load", "--host", "http://127.0.0.1:9", "--output", "out"]) == 3
+    assert ("--recover" in capsys.readouterr().err) == (leaks == 1)
+    assert main(["report", "out/report.json", "--recover"]) == (1 if leaks == 1 else 2)
+    if leaks < 0:
+        assert "out holds no part and no findings log" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("leaks", [3, 0])
 def test_a_killed_run_is_recovered_or_told_to_be_empty(
     leaks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
