@@ -6,11 +6,13 @@ from typing import cast
 
 from isolation_kit.load.control import Control
 from isolation_kit.load.locusts import Environment, WorkerRunner
+from isolation_kit.load.raised import Raised
 from isolation_kit.load.settings import LoadSettings
 
-__all__ = ["FAILED", "KEY", "WORDS", "control_of"]
+__all__ = ["FAILED", "KEY", "WORDS", "control_of", "raised_of"]
 
 KEY, FAILED, WORDS = "isolation", "isolation_failed", "isolation_words"  # on Locust's environment
+_RAISED = "isolation_raised"
 
 
 def control_of(environment: Environment) -> Control:
@@ -25,3 +27,12 @@ def control_of(environment: Environment) -> Control:
             users=lambda: runner.user_count if runner is not None else 0,
         )
     return cast("Control", state[KEY])
+
+
+def raised_of(environment: Environment) -> Raised:
+    """What users' code raised in this process."""
+    state = environment.__dict__
+    if _RAISED not in state:
+        run = control_of(environment).run
+        state[_RAISED] = Raised(run.tokens, run.settings.seed)
+    return cast("Raised", state[_RAISED])

@@ -11,7 +11,7 @@ from typing import Any
 
 from isolation_kit.errors import UsageError
 from isolation_kit.finding import Verdict, worst
-from isolation_kit.load.environment import control_of
+from isolation_kit.load.environment import control_of, raised_of
 from isolation_kit.load.heard import Heard
 from isolation_kit.load.identity import Identity, LoadTurn
 from isolation_kit.load.locusts import (
@@ -23,8 +23,10 @@ from isolation_kit.load.locusts import (
     gevent,
     task,
 )
+from isolation_kit.load.raised import NoResponseError
 from isolation_kit.load.run import Run
 from isolation_kit.load.session import Abandoned, Session
+from isolation_kit.stage.names import plain_name
 
 __all__ = ["IsolationUser"]
 
@@ -110,7 +112,6 @@ class IsolationUser(FastHttpUser):
         except UsageError as error:
             log.error("%s", error)
             raise StopUser from None
-        self._raised = False
         self._opened = ""  # the session that was opened
         self._usual = 0.01  # seconds that an answer takes, of late
         self._dice = random.Random(self.identity.number)  # noqa: S311  (who does what, no secret)
@@ -136,7 +137,8 @@ class IsolationUser(FastHttpUser):
             self._open(turn)
             if chance < self.abandon:
                 self.client.break_off(0.0005 + self._dice.random() * self._usual)
-            with self.say(turn, {"catch_response": True, "stream": True, "name": "turn"}) as response:
+            answer = self.say(turn, {"catch_response": True, "stream": True, "name": "turn"})
+            with _checked(answer) as response:
                 self._judge(turn, response, drips)
         except Abandoned:
             self.run_part.counts.add("abandoned")
@@ -155,11 +157,11 @@ class IsolationUser(FastHttpUser):
             self._opened = turn.session
 
     def _unsaid(self, turn: LoadTurn, error: Exception) -> None:
-        """Count a turn that came to nothing; only the type is told, because turns hold tokens."""
-        kind = f"a turn raised {type(error).__name__}"
-        if not self._raised:
-            log.error("%s; say(turn, how) must return self.client.post(path, json=..., **how)", kind)
-        self._raised = True
+        """Count a turn that came to nothing, and tell the first of its kind."""
+        raised = raised_of(self.environment)
+        kind = raised.kind(error)
+        if told := raised.told(error):
+            log.error("%s", told)
         self.run_part.failed(kind)
         self.identity.unsure(turn)
         gevent.sleep(0.05)
@@ -205,6 +207,16 @@ class IsolationUser(FastHttpUser):
     def _renew(self) -> None:
         self.client.reconnect()
         self.run_part.counts.add("reconnected")
+
+
+def _checked(answer: Any) -> Any:
+    """What `say` returned, if it is a response that was asked for with `how`."""
+    if hasattr(answer, "request_meta"):
+        return answer
+    raise NoResponseError(
+        f"say(turn, how) returned {plain_name(type(answer).__name__)}; it must return the response of the "
+        "turn's request, sent with how, for example: return self.client.post(path, json=..., **how)"
+    )
 
 
 def _kind(status: int, whole: bool, unread: int) -> str:

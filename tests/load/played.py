@@ -73,7 +73,24 @@ class Opened(IsolationUser):
         return self.client.post("/chat", json={"text": turn.text}, **how)
 
 
-CASES: dict[str, type[Any]] = {"besides": Once, "broken off": Broken, "opened": Opened}
+class Faulty(IsolationUser):
+    """Raises on its way, with the turn and a password in its text; later it returns something else."""
+
+    abstract = True
+    turns = 4
+    abandon = reconnect = 0.0
+    said = 0
+
+    def say(self, turn: LoadTurn, how: Mapping[str, Any]) -> Any:
+        """No turn is answered; the login leaks nothing."""
+        self.said += 1
+        self.client.post("/login", json={"user": turn.user})
+        if self.said > 2:
+            return None
+        raise ValueError(f"password=hunter22 refused: {turn.text} {'x' * 1000}")
+
+
+CASES: dict[str, type[Any]] = {"besides": Once, "broken off": Broken, "opened": Opened, "faulty": Faulty}
 
 
 def play(kind: type[Any], host: str, folder: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,3 +53,17 @@ def test_what_is_broken_off_is_the_turn_and_no_failure(played: Any) -> None:
         assert (one["broken off"], one["failed"], one["leaks"] > 0) == (27, {}, leaks)
     assert played["opened clean"]["broken off"] > 0
     assert not [row for row in played["opened clean"]["rows"] if "failed" in row]
+
+
+def test_what_say_raises_is_told_once_and_masked(played: Any) -> None:
+    """Type, file, line and text, and that nothing was returned: a line each, though three users met them."""
+    (place,) = {kind for kind in played["faulty clean"]["failed"] if "ValueError" in kind}
+    assert re.fullmatch(r"a turn raised ValueError in say \(played\.py, line \d+\)", place)
+    assert played["faulty clean"]["failed"] == {place: 6, "say returned no response": 6}
+    told = played["stderr"].splitlines()
+    assert len(told) == 4  # each twin is a run of its own
+    for raised, returned in (told[:2], told[2:]):
+        assert raised.startswith(f"{place}: password=‹secret› refused: ")
+        assert "‹canary›" in raised
+        assert len(raised) <= len(place) + 202
+        assert returned.startswith("say(turn, how) returned NoneType; it must return")
