@@ -121,6 +121,12 @@ def _report_commands(commands: argparse._SubParsersAction[argparse.ArgumentParse
     merge.add_argument("--fail-on", default="any", metavar="WHAT", help="any, new or never")
 
 
+_LOCUSTFILE = (
+    "a locustfile with an IsolationUser of your own, which is a FastHttpUser of Locust's (default: one for "
+    "`serve`); its say(turn, how) passes how on: catch_response=True, stream=True, name='turn'"
+)
+
+
 def _load_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     serve = _add(commands, "serve", "load:serve", "serve the reference runtime over HTTP, to be loaded")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
@@ -139,7 +145,7 @@ def _load_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     load.add_argument("--host", required=True, metavar="URL", help="the service, like http://127.0.0.1:8089")
     load.add_argument("--users", type=int, default=100, metavar="N", help="at once (default: 100)")
     load.add_argument("--time", default="30s", metavar="30s", help="how long (default: 30s)")
-    load.add_argument("-f", "--file", metavar="PATH", help="a locustfile of your own (default: for `serve`)")
+    load.add_argument("-f", "--file", metavar="PATH", help=_LOCUSTFILE)
     load.add_argument("--ramp", action="store_true", help="find the smallest number of users that leaks")
     load.add_argument("--step-seconds", default="5", metavar="S", help="of each step of a ramp")
     load.add_argument("--processes", type=int, default=0, metavar="N", help="worker processes")

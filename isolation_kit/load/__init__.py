@@ -8,7 +8,8 @@ the names below is asked for: it patches sockets, which neither the audit nor th
 is, `counts` adds up over workers, `views` listens to the service's side channel, `ramp` looks for the
 smallest concurrency that leaks, `run` and `control` hold one process's part, `outcome` makes the report,
 `recover` that of a killed run, and `process` runs Locust as a child. Of Locust's side, `user` asks and has
-judged, `events` make a run of it, `interrupt` ends it early, and `swarm` registers them.
+judged, `session` is its client, `heard` an answer with all that came, `raised` what its own code raised,
+`events` make a run of it, `interrupt` ends it early, and `swarm` registers them.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from isolation_kit.errors import UsageError
@@ -31,6 +32,8 @@ from isolation_kit.stage.names import plain_name
 __all__ = ["IsolationUser"]
 
 _FULL = 409  # a session that takes no further turn
+
+_HOW = MappingProxyType({"catch_response": True, "stream": True, "name": "turn"})
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +140,7 @@ class IsolationUser(FastHttpUser):
             self._open(turn)
             if chance < self.abandon:
                 self.client.break_off(0.0005 + self._dice.random() * self._usual)
-            answer = self.say(turn, {"catch_response": True, "stream": True, "name": "turn"})
+            answer = self.say(turn, dict(_HOW))
             with _checked(answer) as response:
                 self._judge(turn, response, drips)
         except Abandoned:

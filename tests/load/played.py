@@ -20,7 +20,7 @@ from isolation_kit.load.environment import KEY
 from isolation_kit.load.identity import LoadTurn
 from isolation_kit.load.locusts import Environment, gevent
 from isolation_kit.load.settings import LoadSettings
-from isolation_kit.load.user import IsolationUser
+from isolation_kit.load.user import _HOW, IsolationUser
 from tests.load.conftest import ROOT
 
 USERS = 3
@@ -129,7 +129,7 @@ def play(kind: type[Any], host: str, folder: Path) -> dict[str, Any]:
 
 def main(url: str) -> None:
     """Play all cases against both twins."""
-    out: dict[str, Any] = {}
+    out: dict[str, Any] = {"how": sorted(_HOW)}
     for name, kind in CASES.items():
         for twin in ("leaky", "clean"):
             with TemporaryDirectory() as folder:

@@ -67,3 +67,12 @@ def test_what_say_raises_is_told_once_and_masked(played: Any) -> None:
         assert "‹canary›" in raised
         assert len(raised) <= len(place) + 202
         assert returned.startswith("say(turn, how) returned NoneType; it must return")
+
+
+def test_help_and_readme_say_what_how_holds(played: Any) -> None:
+    """All of it, by name; and which client it is for."""
+    words = (sys.executable, "-m", "isolation_kit.cli", "load", "--help")
+    shown = subprocess.run(words, env=environment(), capture_output=True, text=True, check=True).stdout
+    for name in (*played["how"], "FastHttpUser"):
+        assert name in shown
+        assert name in (ROOT / "README.md").read_text("utf-8")
