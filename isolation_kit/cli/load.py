@@ -43,7 +43,7 @@ def load(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     from isolation_kit.load.process import run
     from isolation_kit.load.views import check_recording
 
-    command = locust_command(arguments)
+    command = locust_command(arguments, words)
     if arguments.recording and not arguments.no_check:
         check_recording(arguments.host, Path(arguments.recording))
     began = time.time()

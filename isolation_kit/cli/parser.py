@@ -9,6 +9,10 @@ from importlib import import_module
 __all__ = ["DEFAULT_CONFIG", "parser"]
 
 DEFAULT_CONFIG = "isolation.toml"
+_TWINS = (
+    "with one seeded defect: shared-identity, module-session, cache-without-user, pooled-child, "
+    "cancelled-reply or pooled-store"
+)
 
 Command = Callable[[argparse.Namespace, Sequence[str]], int]
 
@@ -132,7 +136,7 @@ def _load_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     serve.add_argument("--port", type=int, default=8089, help="0 for any that is free (default: 8089)")
     serve.add_argument("--target", help="task or rules (default: task, or the twin's)")
-    serve.add_argument("--twin", default="", metavar="NAME", help="with one seeded defect")
+    serve.add_argument("--twin", default="", metavar="NAME", help=_TWINS)
     serve.add_argument("--latency", type=float, default=1.0, metavar="MS", help="of models and tools")
     serve.add_argument("--parents", type=int, default=64, metavar="N", help="parents that share 64 shards")
     serve.add_argument("--sessions", type=int, default=10_000, metavar="N", help="open sessions at most")

@@ -128,6 +128,7 @@ class Remedy:
     channels: tuple[str, ...] = ()
     whats: tuple[str, ...] = ()
     oracles: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,7 @@ RULES: Mapping[str, Rule] = {
     "Remedy.channels": _one_of(*_CHANNELS),
     "Remedy.whats": _text("field.left_thread"),
     "Remedy.oracles": _text("conservation"),
+    "Remedy.runs": _one_of("audit", "load"),
     **{f"Remedy.{name}": _PAIR for name in ("title", "symptom", "cause", "remedy")},
     "FingerprintClass.id": _ID,
     "FingerprintClass.title": _PAIR,

@@ -23,6 +23,8 @@ def run_block(
     command: Sequence[str],
     shard: tuple[int, int],
     kind: str = "audit",
+    users: int = 0,
+    leaks_from: int = 0,
 ) -> RunBlock:
     """How this run was started, as far as its findings depend on it."""
     commit, dirty = _commit(config.root)
@@ -41,6 +43,8 @@ def run_block(
         case_folder=_below(config.output / "cases", config.root),
         config="" if config.path.name == "isolation.toml" else _below(config.path, config.root),
         kind=kind,
+        users=users,
+        leaks_from=leaks_from,
     )
 
 
@@ -56,6 +60,8 @@ def command_line(words: Sequence[str]) -> str:
 
 
 def _reduced(word: str) -> str:
+    if word.startswith(("http://", "https://")):
+        return word
     for mark in ("=", ":"):
         head, found, tail = word.partition(mark)
         if found and PurePath(tail).is_absolute():

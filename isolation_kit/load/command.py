@@ -6,6 +6,7 @@ import re
 import socket
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,8 +22,11 @@ _LONGEST = 168 * 3600  # seconds
 _FILES = Path(__file__).parent / "locustfiles"
 
 
-def locust_command(arguments: Namespace) -> tuple[str, ...]:
+def locust_command(arguments: Namespace, words: Sequence[str] = ()) -> tuple[str, ...]:
     """Locust's command line for the options of `isolation-kit load`.
+
+    Args:
+        words: the command as it was typed, for the report.
 
     Raises:
         UsageError: without Locust, for a host that is no URL, a folder that cannot be written to, and for
@@ -42,20 +46,20 @@ def locust_command(arguments: Namespace) -> tuple[str, ...]:
             f"--file {Path(arguments.file).name[:60]} is not there; name your locustfile, for example "
             "-f locustfile.py"
         )
-    own = _own(arguments)
+    own = _own(arguments, words)
     output = Path(arguments.output)
     _check_output(output)
     files = [Path(arguments.file) if arguments.file else _FILES / "isolation_service.py"]
     files += [_FILES / "isolation_ramp.py"] if arguments.ramp else []
     users = str(arguments.users)
-    words = ["-f", ",".join(map(str, files)), "--headless", "--host", arguments.host, "-u", users]
-    words += ["-r", users, "--only-summary", "--loglevel", "WARNING", "--html", str(output / "locust.html")]
-    words += [] if arguments.ramp else ["-t", arguments.time]
-    words += _workers(arguments.processes) if arguments.processes else []
-    return (sys.executable, "-m", "locust", *words, *own)
+    told = ["-f", ",".join(map(str, files)), "--headless", "--host", arguments.host, "-u", users]
+    told += ["-r", users, "--only-summary", "--loglevel", "WARNING", "--html", str(output / "locust.html")]
+    told += [] if arguments.ramp else ["-t", arguments.time]
+    told += _workers(arguments.processes) if arguments.processes else []
+    return (sys.executable, "-m", "locust", *told, *own)
 
 
-def _own(arguments: Namespace) -> list[str]:
+def _own(arguments: Namespace, command: Sequence[str]) -> list[str]:
     """The kit's own options, refused here if they cannot be: in Locust's processes that is late.
 
     Raises:
@@ -71,6 +75,7 @@ def _own(arguments: Namespace) -> list[str]:
         ("tolerance", arguments.tolerance),
         ("check", "off" if arguments.no_check else ""),
         ("step-seconds", arguments.step_seconds),
+        ("command", " ".join(command)),
     ):
         words += [f"--isolation-{name}", str(value)] if value else []
     parser = ArgumentParser(allow_abbrev=False)

@@ -96,11 +96,14 @@ class Control:
         elif _STRANGER not in self.troubles:
             self.troubles.append(_STRANGER)
 
-    def finish(self, latency: Mapping[str, float], notes: Sequence[str], command: Sequence[str]) -> Finished:
+    def finish(
+        self, latency: Mapping[str, float], notes: Sequence[str], command: Sequence[str], leaks_from: int = 0
+    ) -> Finished:
         """Wait for the last views, judge the run and write its reports.
 
         Args:
             latency: milliseconds by name, and `rate`, requests a second.
+            leaks_from: the smallest number of users that a ramp saw leaking.
         """
         troubles = [*self.troubles, *self._drained()]
         self._stopped.set()
@@ -115,6 +118,7 @@ class Control:
             notes = (*notes, *self.listener.told())
         load = Load(
             users=self._by_second,
+            leaks_from=leaks_from,
             latency=latency,
             polluted=self.pollution.detected,
             responses=self.pollution.responses,
@@ -129,11 +133,14 @@ class Control:
         return self.run.finish(load, recorded=self.listener is not None, command=command)
 
     def _sample(self) -> None:
+        read = -1
         while not self._stopped.is_set():
             second = self._second()
-            self._by_second[second] = self.users()
-            self.pollution.read(second)
-            self._stopped.wait(1)
+            self._by_second[second] = max(self._by_second.get(second, 0), self.users())
+            if second != read:
+                read = second
+                self.pollution.read(second)
+            self._stopped.wait(0.1)
 
     def _second(self) -> int:
         return int(time.time()) - self.run.zero

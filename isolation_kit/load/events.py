@@ -138,11 +138,13 @@ def _finish(environment: Environment, **_: Any) -> None:
     if runner is not None and runner.state not in ("ready", "stopped"):
         runner.stop()  # interrupted: the users' last answers still count
     shape = environment.shape_class
-    notes = (shape.ramp.told(),) if isinstance(shape, IsolationRamp) and shape.ramp is not None else ()
+    ramp = shape.ramp if isinstance(shape, IsolationRamp) else None
+    notes = () if ramp is None else (ramp.told(),)
+    leaks_from = 0 if ramp is None else ramp.leaky
     command = ("locust", *(_LOGIN.sub("//", word) for word in sys.argv[1:]))
     try:
         control_of(environment).cut = cut
-        finished = control_of(environment).finish(_latency(environment), notes, command)
+        finished = control_of(environment).finish(_latency(environment), notes, command, leaks_from)
     except IsolationKitError as error:
         environment.process_exit_code = _told(error)
         return

@@ -34,7 +34,7 @@ class Pollution:
             return
         now = self._fetch()
         if now is None:
-            self._failed += 1
+            self._failed += 1  # it may be starting
             return
         self._failed = 0
         before = self._before
@@ -60,6 +60,8 @@ class Pollution:
             return None
         finally:
             connection.close()
+        if 400 <= response.status < 500:
+            self._failed = _TRIES  # a foreign service, which has none: asking again fills its log only
         if response.status != 200 or (not found and "isolation_kit_" not in text):
             return None
         sums = {name: sum(value for key, value in found if key == name) for name, _ in found}

@@ -31,6 +31,7 @@ class LoadSettings:
         check: False sends the same load and judges nothing (to see what judging costs).
         step: seconds of a ramp's step.
         page: Locust's own HTML report, to be linked.
+        command: how the run was started, as one would type it; "" where Locust's own words say it.
     """
 
     seed: int
@@ -43,6 +44,7 @@ class LoadSettings:
     step: float = 5.0
     page: str = ""
     url: str = ""
+    command: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.tolerance <= 1:
@@ -74,6 +76,7 @@ class LoadSettings:
             step=_number(own, "step_seconds", float, "5"),
             page=str(options.get("html_file") or ""),
             url=str(options.get("host") or ""),
+            command=own["command"],
         )
 
 
@@ -101,5 +104,6 @@ def add_options(parser: ArgumentParser) -> None:
         ("tolerance", "0", "share 0..1 of requests that may fail"),
         ("check", "on", "off: the same load, nothing judged"),
         ("step-seconds", "5", "seconds of each step of a ramp"),
+        ("command", "", "how the run was started, for its report"),
     ):
         group.add_argument(f"--isolation-{name}", default=default, help=text)

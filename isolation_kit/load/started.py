@@ -29,6 +29,7 @@ def note(output: Output, settings: LoadSettings, zero: int, *, ended: bool) -> N
         "seed": settings.seed,
         "families": list(settings.families),
         "tolerance": settings.tolerance,
+        "command": settings.command,
         "config": None if settings.config is None else _from(settings.config, output.folder),
         "zero": zero,
         "ended": ended,
@@ -52,6 +53,7 @@ def _read(raw: dict[str, Any], folder: Path) -> Started:
         output=folder,
         families=tuple(map(str, raw["families"])),
         tolerance=float(raw["tolerance"]),
+        command=str(raw.get("command", "")),
     )
     return Started(settings, int(raw["zero"]), bool(raw["ended"]))
 

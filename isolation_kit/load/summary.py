@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +10,11 @@ from json import dumps
 from typing import Any
 
 from isolation_kit.finding import Verdict, worst
-from isolation_kit.load.counts import Counts
+from isolation_kit.load.counts import VIEWS, Counts
 
 __all__ = ["Load", "series", "told", "too_many_failed"]
+
+_ROWS = 16  # numbers of users: a ramp to a thousand has no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,8 @@ class Load:
     """What a run was, beside its counters.
 
     Attributes:
-        users: by second of the run, how many there were.
+        users: by second of the run, how many there were at most.
+        leaks_from: the smallest number of users that a ramp saw leaking; 0 without.
         latency: milliseconds by name, for example `p95`; requests a second as `rate`.
         polluted: POLLUTION_DETECTED by second, as the service's own metrics tell.
         responses: TaskResponses by second.
@@ -33,6 +37,7 @@ class Load:
     """
 
     users: Mapping[int, int] = field(default_factory=dict)
+    leaks_from: int = 0
     latency: Mapping[str, float] = field(default_factory=dict)
     polluted: Mapping[int, int] = field(default_factory=dict)
     responses: Mapping[int, int] = field(default_factory=dict)
@@ -62,18 +67,22 @@ def told(counts: Counts, load: Load) -> tuple[str, ...]:
     lines += [
         f"load: {counts.get('sent')} requests, {load.latency.get('rate', 0):.0f}/s, {times or 'no latency'}; "
         f"{counts.sum('failed')} failed, {counts.get('abandoned')} broken off on purpose",
-        f"{checked} responses and views were searched for whole tokens; in {counts.get('decoded')} of them "
+        f"{checked} {_judged(counts)} were searched for whole tokens; in {counts.get('decoded')} of them "
         "all encodings were undone as well (what was odd, one in 100, and all after one that leaked "
         "so), to look for tokens that the same process had made or seen",
-        f"leaks: {counts.leaks()}, losses: {counts.losses()}, transport failures: {counts.sum('failed')}",
+        f"{counts.leaks()} of these {checked} showed a leak, {counts.losses()} a loss: each may show several "
+        "kinds, and the findings count the kinds",
     ]
+    if counts.sum("failed"):
+        lines.append(f"failed requests: {counts.sum('failed')} ({_failures(counts)})")
     if sum(load.responses.values()):
         detected, responses = sum(load.polluted.values()), sum(load.responses.values())
         lines.append(
             f"POLLUTION_DETECTED per TaskResponse: {detected} of {responses} = {detected / responses:.4f}"
         )
     lines += [
-        f"at {row['users']} users: {row['leaks']} leaks in {row['checked']} checked ({row['share']:.4%})"
+        f"at {row['users']} user{'' if row['users'] == 1 else 's'}: "
+        f"{row['leaks']} leaks in {row['checked']} checked ({row['share']:.4%})"
         for row in _by_users(counts, load)
     ]
     if counts.sum("unread"):
@@ -83,14 +92,27 @@ def told(counts: Counts, load: Load) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _judged(counts: Counts) -> str:
+    """What was looked at: views of children only where the service recorded some."""
+    views = any(family == VIEWS for (family, _), _ in counts.keys("checked"))
+    return "responses and views" if views else "responses"
+
+
+def _failures(counts: Counts) -> str:
+    return ", ".join(f"{key[0]} {count}" for key, count in counts.keys("failed"))
+
+
 def _by_users(counts: Counts, load: Load) -> list[dict[str, Any]]:
-    """Leaks against concurrency: one row for each number of users that stayed for a second."""
+    """Leaks against concurrency: one row for each number of users, those with the most requests.
+
+    What came in after the last user had gone, or before anybody was counted, belongs to the second beside it.
+    """
     rows: dict[int, Counter[str]] = {}
-    for (second, name), count in counts.keys("at"):
-        users = load.users.get(int(second))
-        if users:
-            rows.setdefault(users, Counter())[name] += count
-    most = sorted(rows, key=lambda users: (-rows[users]["requests"], users))[:8]
+    known = sorted(second for second, users in load.users.items() if users)
+    for (moment, name), count in counts.keys("at") if known else ():
+        second = known[max(0, bisect_right(known, int(moment)) - 1)]
+        rows.setdefault(load.users[second], Counter())[name] += count
+    most = sorted(rows, key=lambda users: (-rows[users]["requests"], users))[:_ROWS]
     return [
         {
             "users": users,
@@ -157,6 +179,5 @@ def too_many_failed(counts: Counts, load: Load) -> str:
     """The sentence that says so, or "" while no more requests failed than are tolerated."""
     failed, sent = counts.sum("failed"), counts.get("sent")
     if failed > load.tolerance * max(sent, 1):
-        kinds = ", ".join(f"{key[0]} {count}" for key, count in counts.keys("failed"))
-        return f"{failed} of {sent} requests failed ({kinds}); at most {load.tolerance:.2%} may"
+        return f"{failed} of {sent} requests failed ({_failures(counts)}); at most {load.tolerance:.2%} may"
     return ""

@@ -8,7 +8,9 @@ from typing import Any
 
 from isolation_kit.content import Bilingual, Remedy, load_remedies
 
-__all__ = ["advice"]
+__all__ = ["LOAD", "advice"]
+
+LOAD = "load-"  # begins the families of load runs
 
 _PLACE = "{place}"
 _TEXTS = ("title", "symptom", "cause", "remedy")
@@ -31,11 +33,13 @@ def advice(row: Mapping[str, Any], classes: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _fits(entry: Remedy, row: Mapping[str, Any]) -> bool:
+    families = [part["family"] for part in row["families"]]
     told = (
         (entry.kinds or ("LEAK",), row["kind"]),
         (entry.directions, row["direction"]),
         (entry.channels, row["channel"]),
         (entry.whats, row["what"]),
+        (entry.runs, "audit" if any(not name.startswith(LOAD) for name in families) else "load"),
     )
     oracles = set(row["oracles"])
     if entry.oracles and not (oracles and oracles <= set(entry.oracles)):

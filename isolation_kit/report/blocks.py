@@ -27,6 +27,8 @@ class RunBlock:
         case_folder: where the smallest cases are stored, as one would type it.
         config: the configuration file as one would type it, where it is not `isolation.toml`.
         kind: "audit" (generated cases, puppets for models) or "load" (users of a service that runs).
+        users: of a load run, how many at once at most; 0 where it is not known.
+        leaks_from: of a load run, the smallest number of users that its ramp saw leaking; 0 without.
     """
 
     seed: int
@@ -43,6 +45,8 @@ class RunBlock:
     case_folder: str = ".isolation/cases"
     config: str = ""
     kind: str = "audit"
+    users: int = 0
+    leaks_from: int = 0
 
     def document(self, scrub: Scrub) -> dict[str, Any]:
         """The block as it stands in a report."""
@@ -62,6 +66,7 @@ class RunBlock:
             # It stands in a command to paste.
             "config": self.config if _PASTED.fullmatch(self.config) else "",
             "kind": self.kind,
+            **({"users": self.users, "leaks_from": self.leaks_from} if self.kind == "load" else {}),
         }
 
 

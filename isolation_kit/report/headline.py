@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolation_kit.intervals import effective_interval
-from isolation_kit.report.advice import advice
+from isolation_kit.report.advice import LOAD, advice
+from isolation_kit.report.loads import again, at_users
 from isolation_kit.report.rows import worst_family
 from isolation_kit.report.sampling import compared, parrots, quiet
 from isolation_kit.report.shards import missing_words
@@ -23,8 +24,6 @@ from isolation_kit.report.words import (
 
 __all__ = ["first_step", "headline", "often", "roots_of", "summary"]
 
-_LOAD = "load-"  # begins the families of load runs
-
 Report = Mapping[str, Any]
 
 
@@ -39,9 +38,9 @@ def headline(report: Report) -> str:
     top = next(iter(_counted(report)), None)
     if top is not None:
         where = f" (target {top['target']})" if len({item["target"] for item in report["items"]}) > 1 else ""
-        return f"{capital(story(top, roots_of(report)))}{where}{often(worst_family(top))}."
+        return f"{capital(story(top, roots_of(report)))}{where}{often(worst_family(top))}{at_users(report)}."
     if report["verdict"] == "PASS":
-        return _no_leak(report["items"], of_load(report))
+        return _no_leak(report)
     item = next((item for item in report["items"] if item["verdict"] == report["verdict"]), None)
     if item is None:  # no item is to blame: a part of the run is missing
         return missing_words(report["scope"]["missing_shards"][0])
@@ -49,13 +48,15 @@ def headline(report: Report) -> str:
     return f"{item['id']}: {reason}."
 
 
-def _no_leak(items: Sequence[Mapping[str, Any]], load: bool) -> str:
+def _no_leak(report: Report) -> str:
     """How many cases say so, and by what."""
+    items: Sequence[Mapping[str, Any]] = report["items"]
     n, loud = quiet(items), parrots(items)
     without = f" (without {count_words(loud, 'parrot case')})" if loud else ""
     high = percent(effective_interval(0, n, [])[1])
-    if load:
-        return f"No leak in {count_words(n, 'checked exchange')}: at most {high} of such exchanges leak."
+    if of_load(report):
+        checked = f"{count_words(n, 'checked exchange')}{at_users(report)}"
+        return f"No leak in {checked}: at most {high} of such exchanges leak."
     return (
         f"No leak in {count_words(n, 'case')}{without}: at most {high} of such generated cases leak. "
         f"This rests on planted tokens in all of them, and on compared runs in {compared(items):,}."
@@ -73,15 +74,21 @@ def often(share: Mapping[str, Any]) -> str:
         return "; how often is unknown"
     if share["family"] == "sweep":
         return f" in {share['count']:,} of the {count_words(share['n'], 'sweep case')}"
-    kind = "exchanges" if share["family"].startswith(_LOAD) else "cases"
-    return f" in {share_words(share)} of the generated {share['family']} {kind}"
+    if share["family"].startswith(LOAD):
+        return f" in {share_words(share)} of the {share['family']} exchanges"
+    return f" in {share_words(share)} of the generated {share['family']} cases"
 
 
 def summary(report: Report) -> str:
     leaks, losses = len(_counted(report, "LEAK")), len(_counted(report, "LOSS"))
+    load = of_load(report)
     fresh = sum(row["status"] == "new" for row in _counted(report))
     items = report["items"]
-    found = count_words(leaks, "leak") + (f" and {count_words(losses, 'loss', 'losses')}" if losses else "")
+    leak, loss, many = (
+        ("kind of leak", "kind of loss", "kinds of loss") if load else ("leak", "loss", "losses")
+    )
+    found = count_words(leaks, leak, "kinds of leak" if load else "leaks")
+    found += f" and {count_words(losses, loss, many)}" if losses else ""
     parts = [found + (f" ({fresh} new)" if fresh != leaks + losses else "")]
     for state, one, many in (("exposure", "exposure", ""), ("allowed", "allowed", "allowed")):
         count = sum(row["state"] == state for row in report["fingerprints"])
@@ -90,8 +97,8 @@ def summary(report: Report) -> str:
     cases = sum(item["cases"] for item in items)
     targets = len({item["target"] for item in items})
     return (
-        f"{', '.join(parts)} in {count_words(cases, 'case')}, {count_words(len(items), 'item')}, "
-        f"{count_words(targets, 'target')}"
+        f"{', '.join(parts)} in {count_words(cases, 'exchange' if load else 'case')}, "
+        f"{count_words(len(items), 'item')}, {count_words(targets, 'target')}"
     )
 
 
@@ -101,11 +108,11 @@ def first_step(report: Report, classes: Report) -> dict[str, str]:
     known = None if top is None else advice(top, classes)
     if known is not None:
         remedy: dict[str, str] = known["remedy"]
-        return remedy
+        return {"en": remedy["en"] + again(report, "en"), "zh": remedy["zh"] + again(report, "zh")}
     if top is not None and (replay := replay_line(report, top)):
         return _both(f"Replay the smallest case: {replay}")
     if top is not None:
-        return _both("Look at the first case named below; it shows the leak.")
+        return _both(f"Look at the first case named below; it shows the leak.{again(report, 'en')}")
     if report["verdict"] == "PASS":
         return _both("Nothing has to be done.")
     if report["verdict"] == "INCONCLUSIVE" and not report["items"]:

@@ -50,7 +50,7 @@ def scope_block(
             *(_OF_LOAD if facts.loaded else _OF_AUDIT),
             *([] if facts.loaded else sampling_sentence(items, [run["profile"] for run in facts.runs])),
             *_masked(facts),
-            *_untested_sentence(sum(untested.values()), len(coverage)),
+            *([] if facts.loaded else _untested_sentence(sum(untested.values()), len(coverage))),
             *_pairs_sentence("Not tapped, so nothing is known of them", not_tapped),
             *_pairs_sentence("Children that no case reached", [pair[:2] for pair in unreached]),
             *_pairs_sentence("Tools answered from scripts", tools),

@@ -125,7 +125,7 @@ def _remedies(page: Mapping[str, Any], width: int) -> list[str]:
     others = [
         entry["advice"]
         for entry in remedies(shown)
-        if entry["advice"]["remedy"]["en"] != page["first_step"]["en"]
+        if not page["first_step"]["en"].startswith(entry["advice"]["remedy"]["en"])
     ]
     lines = [f"REMEDY  {entry['title']['en']}: {entry['remedy']['en']}" for entry in others[:_REMEDIES]]
     return [piece for line in lines for piece in wrap(line, width, hang=8)]

@@ -66,7 +66,7 @@ def _row(target: str, family: str, item: ItemFacts, facts: Facts) -> dict[str, A
         for kind in (Verdict.LEAK, Verdict.LOSS)
         if tally.verdicts[kind] and not any(key[1] is kind for key in tally.hits)
     ]
-    trouble = _trouble(item, facts.policy.refused_share)
+    trouble = _trouble(item, facts.policy.refused_share, loaded=facts.loaded)
     otherwise = worst([Verdict.PASS, *(verdict for verdict, _ in trouble)])
     return {
         "id": item_id(target, family),
@@ -95,7 +95,7 @@ def _row(target: str, family: str, item: ItemFacts, facts: Facts) -> dict[str, A
     }
 
 
-def _trouble(item: ItemFacts, refused_share: float) -> Trouble:
+def _trouble(item: ItemFacts, refused_share: float, *, loaded: bool) -> Trouble:
     """Why an item is no PASS even without a leak: never green on nothing."""
     tally, n = item.tally, item.tally.n
     out: Trouble = [(Verdict.ERROR, f"error: {text}") for text in sorted(item.errors)]
@@ -126,6 +126,8 @@ def _trouble(item: ItemFacts, refused_share: float) -> Trouble:
         why = _top_reason(tally)
         count = max(inconclusive, judged)
         text = f"{count} of {n} cases are inconclusive" + (f" ({why})" if why else "")
+        if why and loaded:  # it holds of a load run as a whole, and of none of its exchanges
+            text = why.partition(": ")[2]
         out.append((Verdict.INCONCLUSIVE, text))
     if n and not any(tally.able.values()) and not out:
         out.append((Verdict.INCONCLUSIVE, "no oracle concluded on any case"))

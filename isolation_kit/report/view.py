@@ -18,7 +18,7 @@ from isolation_kit.report.findings import (
 from isolation_kit.report.grids import GLYPHS, LEGEND, grids
 from isolation_kit.report.headline import first_step, headline, roots_of, summary
 from isolation_kit.report.sampling import counted_in
-from isolation_kit.report.words import count_words, listed, percent, replay_failed, what_words
+from isolation_kit.report.words import count_words, listed, of_load, percent, replay_failed, what_words
 
 __all__ = ["view"]
 
@@ -60,6 +60,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "legend": [(GLYPHS[state], state, LEGEND[state]) for state in STATES],
         "blank": _BLANK,
         "cases": [row for row in counting[:most] if row["case"]],
+        "first_cases": of_load(report),
         "audited": [_item(item, report) for item in report["items"]],
         "notes": [note for item in report["items"] for note in item["notes"]],
         "pollution": _pollution(report["pollution"], report["verdict"] == "PASS"),

@@ -36,7 +36,7 @@ def test_what_a_killed_run_advises_can_work(
     monkeypatch.chdir(tmp_path)
     killed = _KILLED if leaks >= 0 else "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     child = (sys.executable, "-c", killed, str(leaks))
-    monkeypatch.setattr("isolation_kit.load.command.locust_command", lambda arguments: child)
+    monkeypatch.setattr("isolation_kit.load.command.locust_command", lambda *_: child)
     assert main(["load", "--host", "http://127.0.0.1:9", "--output", "out"]) == 3
     assert ("--recover" in capsys.readouterr().err) == (leaks == 1)
     assert main(["report", "out/report.json", "--recover"]) == (1 if leaks == 1 else 2)

@@ -127,6 +127,7 @@ def test_every_remedy_can_be_told() -> None:
             "channel": (entry.channels or ("parent.request",))[0],
             "what": (entry.whats or ("user.current",))[0],
             "oracles": dict.fromkeys(entry.oracles or ("canary",), 1),
+            "families": [{"family": "load-cross-user" if entry.runs == ("load",) else "cross-user"}],
             "smallest": None,
         }
         told = advice(row, {})
