@@ -12,6 +12,7 @@ from pathlib import Path
 import uvicorn
 
 from isolation_kit.errors import UsageError
+from isolation_kit.runtime.store_errors import StoreError
 from isolation_kit.service.recording import Recording
 from isolation_kit.service.settings import ServiceSettings
 from isolation_kit.service.twins import seams_of
@@ -39,10 +40,12 @@ def serve(
         ready: called with the service's URL once it listens.
 
     Raises:
-        UsageError: if the address cannot be listened on, or the side channel would not stay on the loopback.
+        UsageError: if the address cannot be listened on, the store cannot be used, or the side channel would
+            not stay on the loopback.
     """
     # A wrong name is told before anything starts.
     seams_of(settings.twin, settings.target, settings.latency, settings.launch)
+    _check_store(settings.store)
     recording = None
     if record is not None:
         if not _stays_here(host):
@@ -65,6 +68,21 @@ def serve(
     server.run([listener])
     if not server.started:
         raise UsageError("the service could not start; its log says why")
+
+
+def _check_store(path: Path | None) -> None:
+    """Open it once: what fails within the server ends as a traceback of its own."""
+    if path is None:
+        return
+    from isolation_kit.runtime.store_sqlite import SqliteStore
+
+    try:
+        SqliteStore(path).close()
+    except StoreError as error:
+        raise UsageError(
+            f"--store {path.name[:60]} cannot be used: {error}; or name a new file in a folder of yours, for "
+            "example --store sessions.db"
+        ) from None
 
 
 def _stays_here(host: str) -> bool:

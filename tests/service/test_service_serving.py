@@ -35,6 +35,8 @@ _NO_LOAD = (
         (["serve", "--target", "both"], "allowed: task, rules"),
         (["serve", "--twin", "pooled-child", "--launch", "process"], "allowed is --launch inline"),
         (["serve", "--parents", "65"], "allowed are 1 to 64"),
+        (["serve", "--store", __file__], "the file is no store"),
+        (["serve", "--store", "/dev/null/sessions.db"], "--store sessions.db cannot be used"),
         (["serve", "--host", "0.0.0.0", "--record", "token"], "stays on the loopback"),
         (["serve", "--host", "no.such.host.invalid"], "cannot be listened on"),
         (["load", "--host", "127.0.0.1:80"], "--host is no URL"),
