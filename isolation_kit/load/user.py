@@ -214,7 +214,7 @@ class IsolationUser(FastHttpUser):
 
 def _checked(answer: Any) -> Any:
     """What `say` returned, if it is a response that was asked for with `how`."""
-    if hasattr(answer, "request_meta"):
+    if hasattr(answer, "request_meta") and hasattr(answer, "_response"):
         return answer
     raise NoResponseError(
         f"say(turn, how) returned {plain_name(type(answer).__name__)}; it must return the response of the "
