@@ -13,6 +13,7 @@ import uvicorn
 
 from isolation_kit.errors import UsageError
 from isolation_kit.runtime.store_errors import StoreError
+from isolation_kit.service.guard import GuardedProtocol, limited
 from isolation_kit.service.recording import Recording
 from isolation_kit.service.settings import ServiceSettings
 from isolation_kit.service.twins import seams_of
@@ -33,6 +34,9 @@ def serve(
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
+
+    Heads of requests are bounded in size and time (`guard`). The number of connections is not, nor the time
+    in which a client takes its answer: leave that to a proxy in front.
 
     Args:
         port: 0 for any that is free.
@@ -59,7 +63,14 @@ def serve(
     app = application(settings, recording, lambda: not server.should_exit)
     server = uvicorn.Server(
         uvicorn.Config(
-            app, log_level="warning", access_log=False, ws="none", lifespan="on", timeout_graceful_shutdown=3
+            limited(app),
+            http=GuardedProtocol,
+            h11_max_incomplete_event_size=1 << 16,  # above the guard's, whose answer says why
+            log_level="warning",
+            access_log=False,
+            ws="none",
+            lifespan="on",
+            timeout_graceful_shutdown=3,
         )
     )
     address = listener.getsockname()
