@@ -10,6 +10,8 @@ from isolation_kit.load.ramp import Ramp
 
 __all__ = ["IsolationRamp"]
 
+_PATIENCE = 30  # times that a step waits for its views, once a second
+
 
 class IsolationRamp(LoadTestShape):
     """Looks for the smallest number of users at which something leaks; `--users` is the most."""
@@ -17,6 +19,8 @@ class IsolationRamp(LoadTestShape):
     abstract = True
     use_common_options = True
     ramp: Ramp | None = None
+    _waited: int = 0
+    _last: int = 0  # users of the step
     ended: bool = False
 
     def tick(self) -> tuple[int, float] | None:
@@ -28,6 +32,11 @@ class IsolationRamp(LoadTestShape):
             most = int(getattr(environment.parsed_options, "num_users", None) or 100)
             settle = 4.0 if isinstance(self.runner, MasterRunner) else 1.0  # workers tell every 3 seconds
             self.ramp = Ramp(most, control.settings.step, settle)
+        late = control.listener is not None and control.listener.behind
+        if late and self._last and self._waited < _PATIENCE:
+            self._waited += 1  # views of this step are still to come: they count for it, not for the next
+            return self._last, float(self._last + 100)
         users = self.ramp.users(time.monotonic(), control.leaks)
-        self.ended = users is None
+        self._waited = self._waited if users == self._last else 0
+        self._last, self.ended = users or 0, users is None
         return None if users is None else (users, float(users + 100))

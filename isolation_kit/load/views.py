@@ -135,6 +135,11 @@ class Listener:
         self._tried.wait(_SILENCE)
         _check(self._status, self.name)
 
+    @property
+    def behind(self) -> bool:
+        """True while views wait at the service: what is judged now is of some time ago."""
+        return self._announced > self._following
+
     def quiet(self, now: float) -> float:
         """Seconds since the last view."""
         return now - self._last

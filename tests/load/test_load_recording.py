@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from json import dumps
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from isolation_kit.cli import main
 from isolation_kit.errors import UsageError
 from isolation_kit.load.control import Control
 from isolation_kit.load.settings import LoadSettings
+from isolation_kit.load.views import Listener
 from tests.load.conftest import loaded, served
 
 
@@ -26,6 +28,16 @@ def test_a_ramp_finds_what_children_only_see(tmp_path: Path) -> None:
     assert "load-recorded-views" in text
     assert "the smallest number of users that leaked is 2" in text
     assert {row["users"] for row in told["by_users"]} >= {1}
+
+
+def test_views_that_still_wait_are_known() -> None:
+    """A batch tells how many there are: a ramp's step waits for its own before it is called clean."""
+    listener = Listener("http://127.0.0.1:1", "token", lambda view: None)
+    late = []
+    for first, views, following in ((0, [{}], 1), (1, [{}], 9), (2, [{}] * 7, 9)):
+        listener._batch(dumps({"boot": "b", "from": first, "views": views, "next": following}).encode())
+        late.append(listener.behind)
+    assert late == [False, True, False]
 
 
 @contextmanager
