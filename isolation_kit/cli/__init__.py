@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _kept(words: Sequence[str]) -> str:
     """How to see what was found up to then: findings are written as they are made, reports at the end."""
-    if words[:1] not in (["run"], ["load"]):
+    if words[:1] != ["run"]:  # `load` takes interrupts itself once its run has begun
         return ""
     return "; isolation-kit report .isolation/report.json --recover reports what was found up to then"
 

@@ -84,5 +84,6 @@ def _leave_later(environment: Environment, main: gevent.Greenlet) -> None:
     """At a worker: a terminal interrupts the master as well, and that asks for the counters."""
     if _again(environment):
         return
-    gevent.sleep(_GRACE)
+    if KEY in environment.__dict__:  # the run has begun
+        gevent.sleep(_GRACE)
     gevent.kill(main, KeyboardInterrupt)

@@ -42,7 +42,7 @@ def run(command: Sequence[str], patience: float = _PATIENCE) -> Ended:
             with suppress(subprocess.TimeoutExpired):
                 locust.wait(0.2)
         ended.code = locust.returncode
-        if ended.code < 0:
+        if ended.code < 0 or ended.asked:
             _kill(locust)  # its workers, which would not notice for a minute
     return ended
 
