@@ -82,8 +82,9 @@ def test_a_run_whose_parent_is_killed_ends(service: str, tmp_path: Path) -> None
     assert all("interrupted after" in item["cut"] for item in report["items"])
 
 
-@pytest.mark.parametrize("name", ["hears", "deaf"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    ("name", "number"), [("hears", signal.SIGINT), ("hears", signal.SIGTERM), ("deaf", signal.SIGTERM)]
+)
 def test_a_signal_ends_the_whole_group(name: str, number: signal.Signals, tmp_path: Path) -> None:
     """A child that is asked to end does so with its own code; one that does not is killed, workers too."""
     words = (sys.executable, "-c", _PARENT, _CHILD, name)
