@@ -31,7 +31,7 @@ def _loads(child: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
     """`isolation-kit load` in `folder`, with `child` in Locust's place."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
-    monkeypatch.setattr("isolation_kit.load.command.locust_command", lambda arguments: child)
+    monkeypatch.setattr("isolation_kit.load.command.locust_command", lambda *_: child)
     return main(["load", "--host", "http://127.0.0.1:9", "--output", "out"])
 
 
