@@ -70,8 +70,7 @@ def told(counts: Counts, load: Load) -> tuple[str, ...]:
         f"{checked} {_judged(counts)} were searched for whole tokens; in {counts.get('decoded')} of them "
         "all encodings were undone as well (what was odd, one in 100, and all after one that leaked "
         "so), to look for tokens that the same process had made or seen",
-        f"{counts.leaks()} of these {checked} showed a leak, {counts.losses()} a loss: each may show several "
-        "kinds, and the findings count the kinds",
+        f"{counts.leaks()} of these {checked} showed a leak, {counts.losses()} a loss{_several(counts)}",
     ]
     if counts.sum("failed"):
         lines.append(f"failed requests: {counts.sum('failed')} ({_failures(counts)})")
@@ -90,6 +89,11 @@ def told(counts: Counts, load: Load) -> tuple[str, ...]:
             f"{counts.sum('unread')} bytes were not read: answers that were too long or not readable"
         )
     return tuple(lines)
+
+
+def _several(counts: Counts) -> str:
+    """Why findings are another number."""
+    return ": each may show several kinds, and the findings count the kinds" if [*counts.hits()] else ""
 
 
 def _judged(counts: Counts) -> str:

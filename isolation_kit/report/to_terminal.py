@@ -143,7 +143,7 @@ def _coverage(page: Mapping[str, Any], width: int) -> list[str]:
             for grid in page["grids"]
         ]
 
-    if not page["grids"]:
+    if not page["grids"] or page["load"]:  # users plant what they say, and never all that a case could
         return []
     over = excess(head, rows(_names(targets, width)), width)
     longest = max(map(width_of, targets), default=0)

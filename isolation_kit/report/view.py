@@ -60,7 +60,7 @@ def view(report: Report, *, most: int = 50) -> dict[str, Any]:
         "legend": [(GLYPHS[state], state, LEGEND[state]) for state in STATES],
         "blank": _BLANK,
         "cases": [row for row in counting[:most] if row["case"]],
-        "first_cases": of_load(report),
+        "load": of_load(report),
         "audited": [_item(item, report) for item in report["items"]],
         "notes": [note for item in report["items"] for note in item["notes"]],
         "pollution": _pollution(report["pollution"], report["verdict"] == "PASS"),

@@ -59,6 +59,7 @@ def test_a_pass_names_its_users_and_nothing_that_only_an_audit_has(tmp_path: Pat
     text = reported(tmp_path, leaks=False)
     assert "checked exchange, at up to 8 users" in " ".join(text.split())
     assert "stage.text" not in text
+    assert "COVERAGE" not in text
     assert "Key every store" not in text
 
 
