@@ -9,7 +9,17 @@ from hashlib import blake2b
 from json import dumps, loads
 from typing import Any
 
-__all__ = ["COMPARED", "Direction", "Finding", "Fingerprint", "Judgement", "Mode", "Verdict", "worst"]
+__all__ = [
+    "COMPARED",
+    "Direction",
+    "Finding",
+    "Fingerprint",
+    "Judgement",
+    "Mode",
+    "Verdict",
+    "first_error",
+    "worst",
+]
 
 
 class Verdict(StrEnum):
@@ -143,3 +153,8 @@ class Judgement:
     def not_applicable(cls, oracle: str, reason: str) -> Judgement:
         """A judgement that concludes nothing, with the reason."""
         return cls(oracle=oracle, reason=reason, applicable=False)
+
+
+def first_error(judgements: Iterable[Judgement]) -> str:
+    """The reason of the first judgement that is an ERROR, "" if none is."""
+    return next((one.reason for one in judgements if one.applicable and one.verdict is Verdict.ERROR), "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from json import dumps, loads
 from typing import Any
 
-from isolation_kit.finding import Finding, Fingerprint, Judgement, Mode, Verdict, worst
+from isolation_kit.finding import Finding, Fingerprint, Judgement, Mode, Verdict, first_error, worst
 from isolation_kit.intervals import effective_interval, wilson
 
 __all__ = ["CaseOutcome", "Hits", "Tally", "effective_interval", "wilson"]
@@ -37,8 +37,7 @@ class CaseOutcome:
     @property
     def error(self) -> str:
         """Why the case ended in an error, with the text of what the target raised; "" if it did not."""
-        reasons = (j.reason for j in self.judgements if j.applicable and j.verdict is Verdict.ERROR)
-        reason = next(reasons, "")
+        reason = first_error(self.judgements)
         return f"{reason}: {self.said}" if reason and self.said else reason
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import replace
 from isolation_kit.audit.item_run import ItemRun
 from isolation_kit.audit.plan import Plan
 from isolation_kit.closing import Closing
-from isolation_kit.finding import Judgement, Verdict
+from isolation_kit.finding import Judgement, first_error
 from isolation_kit.fingerprints import CaseOutcome
 from isolation_kit.generate import SWEEP, sweep
 from isolation_kit.journal import Journal
@@ -134,5 +134,5 @@ class Campaign(Closing):
 
 def _said(judgements: Sequence[Judgement], traces: Iterable[Trace]) -> str:
     """What the target said in the execution that the first error is about: the case's own, or a variant's."""
-    reason = next((j.reason for j in judgements if j.applicable and j.verdict is Verdict.ERROR), "")
+    reason = first_error(judgements)
     return next((trace.said for trace in traces if trace.error and trace.error in reason), "")

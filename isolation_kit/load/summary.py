@@ -59,10 +59,8 @@ def told(counts: Counts, load: Load) -> tuple[str, ...]:
             "losses were found; what showed nothing was not counted, so neither rates nor shares are known",
         )
     checked = counts.sum("checked")
-    named = {"p50": "p50", "p95": "p95", "p99": "p99"}
-    times = ", ".join(
-        f"{label} {load.latency[name]:.0f} ms" for name, label in named.items() if name in load.latency
-    )
+    named = [name for name in ("p50", "p95", "p99") if name in load.latency]
+    times = ", ".join(f"{name} {load.latency[name]:.0f} ms" for name in named)
     lines = [load.cut] if load.cut else []
     lines += [
         f"load: {counts.get('sent')} requests, {load.latency.get('rate', 0):.0f}/s, {times or 'no latency'}; "

@@ -14,7 +14,7 @@ from isolation_kit.errors import UsageError
 from isolation_kit.scenario import Place, Scenario
 from isolation_kit.stage.views import Scanned, continues
 
-__all__ = ["MOST_BYTES", "Ledger", "skin_named"]
+__all__ = ["MOST_BYTES", "Ledger", "readable", "skin_named"]
 
 _OVERLAP = 512
 _CACHED_EVENTS = 4096
@@ -80,7 +80,7 @@ class Ledger:
         if known is not None:
             return known
         start = _start(data, earlier.data if earlier is not None else b"")
-        part = data[start : start + MOST_BYTES]
+        part = readable(data, start)
         result = self._ahead.get(part) or scan(part, self.pool)
         unread = len(data) - start - len(part)
         known = Scanned(data, result.hits, result.unscanned + unread)
@@ -105,7 +105,7 @@ class Ledger:
         for recipient, data in ways:
             if data not in self._scanned:
                 start = _start(data, last.get(recipient, b""))
-                parts[data[start : start + MOST_BYTES]] = None
+                parts[readable(data, start)] = None
             last[recipient] = data
         small = [part for part in parts if len(part) <= _SMALL]
         self._ahead = {}
@@ -126,6 +126,11 @@ class Ledger:
             for canary in old.values():
                 if canary.token not in self.standing:
                     self.owners.pop(canary.token, None)
+
+
+def readable(data: bytes, start: int = 0) -> bytes:
+    """What every search reads of an event, from `start` on."""
+    return data[start : start + MOST_BYTES]
 
 
 def skin_named(name: str) -> Skin:

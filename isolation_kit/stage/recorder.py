@@ -10,7 +10,7 @@ from isolation_kit.canary import Canary
 from isolation_kit.detect import Hit
 from isolation_kit.detect.fragments import Bodies, body_runs, may_hold
 from isolation_kit.scenario import Place, Scenario
-from isolation_kit.stage.ledger import MOST_BYTES, Ledger
+from isolation_kit.stage.ledger import Ledger, readable
 from isolation_kit.stage.views import View
 from isolation_kit.trace import Channel, Event, Handover, Life, Lifecycle, Planted, Pollution, Sighting, Trace
 
@@ -139,10 +139,7 @@ class Recorder:
             key = _recipient(event)
             view = views.get(key)
             known = self.ledger.scan(event.data, view.known if view else None)
-            fresh = event.data
-            if known.start or len(fresh) > MOST_BYTES:
-                fresh = fresh[known.start : known.start + MOST_BYTES]
-            parts[fresh] = None
+            parts[readable(event.data, known.start)] = None
             hits = known.hits
             if view is None:
                 views[key] = View(event, known)
@@ -169,9 +166,7 @@ class Recorder:
         found = [
             sighting
             for event in self.events
-            for sighting in self._sightings(
-                event, bodies.find(body_runs(event.data[:MOST_BYTES], head)), live
-            )
+            for sighting in self._sightings(event, bodies.find(body_runs(readable(event.data), head)), live)
         ]
         return [sighting for sighting in found if (sighting.seq, sighting.digest) not in told]
 

@@ -144,11 +144,11 @@ class Runner:
             case.recorder.refused = "by the target"
             return (), ""
         except BaseException as error:
-            case.recorder.said = self._said(case, error)
             # Also SystemExit and a cancellation: out of here they would end the worker thread and the audit.
             if isinstance(error, UnicodeEncodeError) and not _encodable(case.scenario):
                 case.recorder.refused = "a client could not encode the text (lone surrogate)"
                 return (), ""
+            case.recorder.said = self._said(case, error)
             if isinstance(error, IsolationKitError) and from_kit(error):
                 return (), str(error)
             return (), f"the target raised {describe(error, self.ledger.pool)}"
